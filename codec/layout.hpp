@@ -26,6 +26,14 @@ struct TensorSpec {
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 
+/// Bytes of a tensor, by the reference's arithmetic: dimensions are multiplied in order, so a huge one before a zero
+/// overflows. Errors: tensor_size_overflow; tensor_size_mismatch when packed elements do not fill whole bytes.
+[[nodiscard]] Result<std::uint64_t> tensor_bytes(DType dtype, std::span<const std::uint64_t> shape) noexcept;
+
+/// A name as messages show it: quoted, control characters and invalid UTF-8 as \xNN, the middle of a long one left out.
+/// Names come from files and peers; printing them raw would let them drive the operator's terminal.
+[[nodiscard]] std::string display_name(std::string_view name);
+
 /// A block by its place in the table. Ordered as the blocks of an image are.
 struct BlockId {
   TensorIndex tensor{};
@@ -35,8 +43,9 @@ struct BlockId {
 
 class Layout {
  public:
-  /// Sorts the tensors by name. Errors: table_too_large, malformed_payload (two equal names, block size no power of two
-  /// or out of range, sizes whose sum overflows).
+  /// Sorts the tensors by name and sets their `bytes`. Errors: table_too_large (also a tensor of too many blocks),
+  /// malformed_payload (two equal names, block size no power of two or out of range, sizes whose sum overflows), and those
+  /// of tensor_bytes().
   [[nodiscard]] static Result<Layout> make(std::vector<TensorSpec> tensors, std::uint32_t block_bytes);
 
   [[nodiscard]] std::span<const TensorSpec> tensors() const noexcept { return tensors_; }
@@ -75,8 +84,8 @@ class Layout {
   Digest digest_;
 };
 
-/// What differs between two layouts, one sentence per tensor, at most `max` of them: "missing: NAME", "unexpected: NAME",
-/// "NAME: shape [4,8] here, [4,9] there". Empty when the tables are equal.
+/// What differs between two layouts, one sentence per tensor, at most `max` of them and then one that counts the rest:
+/// `missing: "a"` (only here), `unexpected: "a"` (only there), `"a": shape [4,8] here, [4,9] there`. Empty when equal.
 [[nodiscard]] std::vector<std::string> describe_difference(const Layout& here, const Layout& there, std::size_t max = 20);
 
 }  // namespace deltarelay::codec

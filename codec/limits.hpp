@@ -33,9 +33,13 @@ static_assert(record_payload_bytes_max >= frame_payload_bytes_max && record_payl
 /// The reference reader's own limit on a safetensors header.
 inline constexpr std::size_t safetensors_header_bytes_max = 100'000'000;
 inline constexpr std::size_t index_json_bytes_max = 100'000'000;
-inline constexpr std::size_t json_depth_max = 64;
+/// As deep as the reference's JSON reader goes.
+inline constexpr std::size_t json_depth_max = 127;
 inline constexpr std::size_t tensor_count_max = 4'000'000;
 inline constexpr std::size_t shard_count_max = 100'000;
-inline constexpr std::size_t tensor_rank_max = 64;
+/// The reference has no limit; ours is what the 16-bit count on the wire holds.
+inline constexpr std::size_t tensor_rank_max = 65'535;
+/// Small files beside the shards that travel with a version.
+inline constexpr std::size_t companion_count_max = 10'000;
 
 }  // namespace deltarelay::codec
