@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/digest.hpp"
@@ -12,6 +13,12 @@
 #include "codec/types.hpp"
 
 namespace deltarelay::codec {
+
+/// Whether a record may name this file beside the shards: one path component, printable, at most 255 bytes, and neither a
+/// shard, an index, nor a file of ours. What a peer sends becomes a file name on every host, so all else is refused.
+[[nodiscard]] bool is_companion_name(std::string_view name) noexcept;
+/// The same for the name of a shard: one printable path component that ends in ".safetensors".
+[[nodiscard]] bool is_shard_name(std::string_view name) noexcept;
 
 /// Opens a refit. Sequence 0 of every stripe.
 struct BeginPayload {
@@ -27,7 +34,7 @@ struct BeginPayload {
   [[nodiscard]] static Result<BeginPayload> decode(Bytes in);
 };
 
-/// A small non-tensor file, whole. `name` has no slash, is not "." or "..", and is not a shard, an index or a file of ours.
+/// A small non-tensor file, whole. `name` satisfies is_companion_name(); decode() also checks `sha256` against `content`.
 struct FilePayload {
   std::string name;
   Sha256 sha256{};

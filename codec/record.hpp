@@ -94,4 +94,7 @@ using RecordPtr = std::shared_ptr<const Record>;
 [[nodiscard]] Result<void> verify_record_header(const RecordHeader& header, Bytes header_bytes, const MeshId& mesh,
                                                 const ContentVerifier& verifier);
 
+/// Payload only: length and SHA-256 against the header. All that can be asked of an unsigned offline file.
+[[nodiscard]] Result<void> verify_record_payload(const Record& record);
+
 }  // namespace deltarelay::codec
