@@ -1,0 +1,102 @@
+// The log of refits: verified records per version and stripe, in order, in segment files that hold them as on the wire.
+//
+// publish() makes a record readable at once (one thread: the core's); write() puts it into its segment (one writer thread,
+// in order); read() serves children and the applier from a bounded cache or the segment. All calls are thread-safe.
+// Invariants: sequences of a stripe have no hole; a record published but not yet written is always in memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "codec/limits.hpp"
+#include "codec/record.hpp"
+#include "relay/store/file_ops.hpp"
+
+namespace deltarelay::relay {
+
+struct LogLimits {
+  std::uint64_t segment_bytes_max = 256 * codec::mib;
+  std::uint64_t cache_bytes_max = 64 * codec::mib;  ///< of records already written
+};
+
+/// One place where recovery had to cut a stripe.
+struct LogCut {
+  std::string path;
+  std::uint64_t offset = 0;
+  bool torn_tail = false;  ///< normal after a crash; false: damage with more data behind it
+  std::string why;
+};
+
+class RefitLog {
+ public:
+  /// Opens or makes `directory`, re-reads every header and checks every SHA-256. Cuts are in cuts().
+  [[nodiscard]] static StoreResult<std::unique_ptr<RefitLog>> open(std::filesystem::path directory, LogLimits limits,
+                                                                   FileOps& ops = FileOps::real());
+
+  /// Errors: out_of_order unless the record is the first of its stripe or follows the last one published.
+  [[nodiscard]] StoreResult<void> publish(codec::RecordPtr record);
+  /// REQUIRES published, and its predecessors written. After an error the record stays in memory: call again.
+  /// A record whose refit was dropped meanwhile is skipped.
+  [[nodiscard]] StoreResult<void> write(const codec::RecordPtr& record);
+  /// Errors: not_in_log, corrupt, and those of the file system.
+  [[nodiscard]] StoreResult<codec::RecordPtr> read(codec::Version version, codec::StripeId stripe, codec::Sequence sequence);
+  /// What was written before this call is durable after it.
+  [[nodiscard]] StoreResult<void> sync();
+  /// Every record on disk, by version, stripe and sequence. Stops at the first failure to read.
+  [[nodiscard]] StoreResult<void> for_each_recovered(const std::function<void(const codec::RecordPtr&)>& fn);
+  [[nodiscard]] StoreResult<void> drop(codec::Version version);
+  /// Bytes in segments.
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] const std::vector<LogCut>& cuts() const noexcept { return cuts_; }
+
+ private:
+  struct Segment {
+    File file;
+    std::uint64_t bytes = 0;
+    bool dirty = false;
+  };
+  struct Entry {
+    std::shared_ptr<Segment> segment;  ///< null: not yet written
+    std::uint64_t offset = 0;
+    std::uint32_t bytes = 0;
+    codec::RecordPtr cached;
+  };
+  struct Stripe {
+    std::uint64_t first = 0;
+    std::vector<Entry> entries;
+    std::size_t written = 0;  ///< entries[0 .. written) are in segments
+    std::vector<std::shared_ptr<Segment>> segments;
+  };
+  using Key = std::pair<codec::Version, codec::StripeId>;
+  struct Cached {
+    std::shared_ptr<Stripe> stripe;
+    std::size_t index = 0;
+  };
+
+  RefitLog(std::filesystem::path directory, LogLimits limits, FileOps& ops)
+      : directory_(std::move(directory)), limits_(limits), ops_(ops) {}
+  StoreResult<void> recover();
+  StoreResult<bool> recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last);
+  StoreResult<std::shared_ptr<Segment>> segment_for(const Key& key, Stripe& stripe, std::uint64_t sequence, std::size_t bytes);
+  StoreResult<codec::RecordPtr> load(const File& file, std::uint64_t offset, std::size_t bytes);
+  void evict();
+
+  std::filesystem::path directory_;
+  LogLimits limits_;
+  FileOps& ops_;
+  mutable std::mutex mutex_;
+  std::map<Key, std::shared_ptr<Stripe>> stripes_;
+  std::deque<Cached> written_in_cache_;
+  std::uint64_t cached_bytes_ = 0;
+  bool directory_dirty_ = false;
+  std::vector<LogCut> cuts_;
+};
+
+}  // namespace deltarelay::relay
