@@ -1,0 +1,145 @@
+#include "relay/store/image.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+
+#include "relay/store/sigbus_guard.hpp"
+
+namespace deltarelay::relay {
+namespace {
+
+using codec::raw;
+constexpr const char* lock_name = ".deltarelay.lock";
+
+StoreError refused(store_errc code, const char* what, const std::filesystem::path& path) {
+  return {make_error_code(code), what, path.string(), 0};
+}
+
+StoreResult<File> lock_directory(const std::filesystem::path& directory) {
+  const auto path = directory / lock_name;
+  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640), path);
+  if (file.descriptor() < 0) {
+    if (errno == EACCES || errno == EROFS) return refused(store_errc::read_only, "lock", directory);
+    return system_error(errno, "lock", path.string());
+  }
+  // flock, not a PID file: the kernel lets go of it when the holder dies, however it dies.
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return refused(store_errc::already_locked, "lock", directory);
+    return system_error(errno, "lock", path.string());
+  }
+  return file;
+}
+
+}  // namespace
+
+StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& directory, std::uint32_t block_bytes) {
+  install_sigbus_guard();
+  auto lock = lock_directory(directory);
+  if (!lock) return lock.error();
+  auto checkpoint = codec::Checkpoint::open(directory, block_bytes);
+  if (!checkpoint) {
+    const auto& failure = checkpoint.error();
+    return StoreError{failure.code, "open checkpoint" + (failure.why.empty() ? "" : " (" + failure.why + ")"),
+                      failure.where.empty() ? directory.string() : failure.where, 0};
+  }
+  std::unique_ptr<Image> image(new Image(std::move(*lock), std::move(*checkpoint)));
+  for (const auto& shard : image->checkpoint_.shards())
+    if (auto done = image->map_shard(shard); !done) return done.error();
+  return image;
+}
+
+StoreResult<void> Image::map_shard(const codec::ShardFile& shard) {
+  const auto path = checkpoint_.directory() / shard.name;
+  File file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW), path);
+  if (file.descriptor() < 0) {
+    if (errno == ELOOP) return refused(store_errc::symbolic_link, "open", path);
+    if (errno == EACCES || errno == EROFS || errno == EPERM) return refused(store_errc::read_only, "open", path);
+    return system_error(errno, "open", path.string());
+  }
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0) return system_error(errno, "stat", path.string());
+  if (status.st_nlink > 1) return refused(store_errc::hard_linked, "open", path);
+  if (status.st_dev != shard.identity.device || status.st_ino != shard.identity.inode ||
+      static_cast<std::uint64_t>(status.st_size) != shard.identity.bytes)
+    return refused(store_errc::replaced, "open", path);
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  // Space first: a hole that cannot be filled would be a SIGBUS in the middle of an apply.
+  if (const int error = ::posix_fallocate(file.descriptor(), 0, status.st_size); error != 0)
+    return system_error(error, "reserve space for", path.string());
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  if (data == MAP_FAILED) return refused(store_errc::read_only, "map", path);
+  mappings_.push_back({std::move(file), static_cast<std::byte*>(data), bytes});
+  return {};
+}
+
+Image::~Image() {
+  for (const auto& mapping : mappings_) ::munmap(mapping.data, mapping.bytes);
+}
+
+codec::MutableBytes Image::block(codec::BlockId id) const {
+  const auto& place = checkpoint_.places().at(raw(id.tensor));
+  return {mappings_.at(place.shard).data + place.file_offset + layout()->offset_of(id), layout()->size_of(id)};
+}
+
+StoreError Image::fault(const char* what, codec::BlockId id) const {
+  const auto& place = checkpoint_.places().at(raw(id.tensor));
+  return {make_error_code(store_errc::mapping_fault), what, mappings_.at(place.shard).file.path().string(),
+          place.file_offset + layout()->offset_of(id)};
+}
+
+StoreResult<void> Image::read_block(codec::BlockId id, codec::MutableBytes out) const {
+  if (!guarded_copy(out, block(id))) return fault("read", id);
+  return {};
+}
+
+StoreResult<void> Image::write_block(codec::BlockId id, codec::Bytes content) const {
+  if (!guarded_copy(block(id), content)) return fault("write", id);
+  return {};
+}
+
+StoreResult<void> Image::check_identity() const {
+  for (const auto& mapping : mappings_) {
+    struct stat mapped {}, named {};
+    if (::fstat(mapping.file.descriptor(), &mapped) != 0 || ::lstat(mapping.file.path().c_str(), &named) != 0 ||
+        mapped.st_dev != named.st_dev || mapped.st_ino != named.st_ino ||
+        static_cast<std::size_t>(mapped.st_size) != mapping.bytes)
+      return refused(store_errc::replaced, "check", mapping.file.path());
+    if (named.st_nlink > 1) return refused(store_errc::hard_linked, "check", mapping.file.path());
+  }
+  return {};
+}
+
+StoreResult<void> Image::sync() const {
+  for (const auto& mapping : mappings_) {
+    if (::msync(mapping.data, mapping.bytes, MS_SYNC) != 0)
+      return system_error(errno, "sync", mapping.file.path().string());
+    if (auto done = FileOps::real().sync(mapping.file); !done) return done;
+  }
+  return {};
+}
+
+StoreResult<void> Image::write_companion(const codec::FilePayload& file) const {
+  return replace_file(FileOps::real(), checkpoint_.directory() / file.name, file.content);
+}
+
+StoreResult<void> Image::write_marker(const ImageMarker& marker) const {
+  boost::json::object out;
+  out["schema"] = 1;
+  out["version"] = std::to_string(raw(marker.version));
+  out["state"] = marker.applying ? "applying" : "committed";
+  if (marker.applying) out["target"] = std::to_string(raw(marker.target));
+  out["digest"] = codec::to_hex(marker.digest);
+  boost::json::array changed;
+  for (const auto& name : marker.changed_tensors) changed.emplace_back(name);
+  out["changed_tensors"] = std::move(changed);
+  const std::string text = boost::json::serialize(out) + "\n";
+  return replace_file(FileOps::real(), checkpoint_.directory() / "deltarelay.json", std::as_bytes(std::span(text)));
+}
+
+}  // namespace deltarelay::relay

@@ -1,0 +1,69 @@
+// The checkpoint directory that engines load, opened for writing: locked, owned, reserved on disk, and mapped.
+//
+// Nothing is written before the lock is held and every shard is proved to be ours alone (no symbolic link, no other hard
+// link, writable). Blocks of different ids may be used by different threads; the rest belongs to one thread at a time.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codec/checkpoint.hpp"
+#include "codec/payloads.hpp"
+#include "relay/store/file_ops.hpp"
+
+namespace deltarelay::relay {
+
+/// What deltarelay.json in the image directory tells engines.
+struct ImageMarker {
+  codec::Version version{};
+  bool applying = false;
+  codec::Version target{};  ///< while applying
+  codec::Digest digest;
+  std::vector<std::string> changed_tensors;
+};
+
+class Image {
+ public:
+  /// Errors: already_locked, symbolic_link, hard_linked, read_only, replaced, those of the codec with their file, ENOSPC.
+  [[nodiscard]] static StoreResult<std::unique_ptr<Image>> open(const std::filesystem::path& directory,
+                                                                std::uint32_t block_bytes);
+  /// Makes the shards and the index of an image whose tensors are all zero. The directory is absent, empty, or left behind
+  /// by a create() that did not end. Errors: not_empty, corrupt (a name with a slash, a header longer than its file).
+  [[nodiscard]] static StoreResult<void> create(const std::filesystem::path& directory, const codec::LayoutPayload& layout);
+
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image();
+
+  [[nodiscard]] const codec::Checkpoint& checkpoint() const noexcept { return checkpoint_; }
+  [[nodiscard]] const std::shared_ptr<const codec::Layout>& layout() const noexcept { return checkpoint_.layout(); }
+  /// Mapped memory: touch it through guarded_copy() only. REQUIRES layout()->contains(id).
+  [[nodiscard]] codec::MutableBytes block(codec::BlockId id) const;
+  /// Copies a block out; error mapping_fault. REQUIRES out.size() == layout()->size_of(id).
+  [[nodiscard]] StoreResult<void> read_block(codec::BlockId id, codec::MutableBytes out) const;
+  [[nodiscard]] StoreResult<void> write_block(codec::BlockId id, codec::Bytes content) const;
+  /// Error replaced, naming the shard whose path is no longer the mapped file at its size.
+  [[nodiscard]] StoreResult<void> check_identity() const;
+  /// Every write to a block before this call is durable after it.
+  [[nodiscard]] StoreResult<void> sync() const;
+  [[nodiscard]] StoreResult<void> write_companion(const codec::FilePayload& file) const;
+  [[nodiscard]] StoreResult<void> write_marker(const ImageMarker& marker) const;
+
+ private:
+  struct Mapping {
+    File file;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  Image(File lock, codec::Checkpoint checkpoint) : lock_(std::move(lock)), checkpoint_(std::move(checkpoint)) {}
+  StoreResult<void> map_shard(const codec::ShardFile& shard);
+  StoreError fault(const char* what, codec::BlockId id) const;
+
+  File lock_;
+  codec::Checkpoint checkpoint_;
+  std::vector<Mapping> mappings_;
+};
+
+}  // namespace deltarelay::relay
