@@ -1,0 +1,195 @@
+#include "relay/store/applier.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "codec/limits.hpp"
+#include "relay/store/sigbus_guard.hpp"
+
+namespace deltarelay::relay {
+namespace {
+
+using codec::raw;
+
+/// Front of a slot file; the block's bytes follow at slot_header_bytes. Local to one machine, never sent.
+struct SlotHeader {
+  std::uint64_t copying;  ///< 1 from before the copy's first byte to after its last
+  std::uint64_t ordinal;
+  std::uint64_t bytes;
+  codec::Digest layout, target;
+};
+constexpr std::size_t slot_header_bytes = 4096;
+constexpr std::size_t slot_bytes = slot_header_bytes + codec::block_bytes_max;
+static_assert(sizeof(SlotHeader) <= slot_header_bytes);
+
+StoreError bad_frame(const boost::system::error_code& code, const Image& image) {
+  return {code, "apply frame to", image.checkpoint().directory().string(), 0};
+}
+
+}  // namespace
+
+StoreResult<std::unique_ptr<ApplyWorker>> ApplyWorker::open(const std::filesystem::path& slot, const Image& image) {
+  install_sigbus_guard();
+  auto file = FileOps::real().open(slot, OpenMode::create);
+  if (!file) return file.error();
+  if (const int error = ::posix_fallocate(file->descriptor(), 0, static_cast<off_t>(slot_bytes)); error != 0)
+    return system_error(error, "reserve space for", slot.string());
+  void* data = ::mmap(nullptr, slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor(), 0);
+  if (data == MAP_FAILED) return system_error(errno, "map", slot.string());
+  return std::unique_ptr<ApplyWorker>(new ApplyWorker(image, std::move(*file), static_cast<std::byte*>(data)));
+}
+
+ApplyWorker::~ApplyWorker() { ::munmap(slot_, slot_bytes); }
+
+ApplyOutcome ApplyWorker::apply(const codec::Record& frame, DigestTable& table) {
+  ApplyOutcome outcome;
+  auto view = codec::FrameView::parse(frame.payload());
+  if (!view) {
+    outcome.error = bad_frame(view.error(), image_);
+    return outcome;
+  }
+  const auto& layout = *image_.layout();
+  for (const auto& entry : view->entries) {
+    if (outcome.error) break;
+    if (!layout.contains(entry.id)) {
+      outcome.error = bad_frame(make_error_code(codec::errc::block_out_of_range), image_);
+      break;
+    }
+    const std::uint64_t ordinal = layout.ordinal(entry.id);
+    if (!table.set_target(ordinal, entry.target)) {
+      outcome.error = bad_frame(make_error_code(codec::errc::malformed_payload), image_);
+      break;
+    }
+    apply_block(entry, view->tables, &table.base()[ordinal], outcome);
+  }
+  return outcome;
+}
+
+ApplyOutcome ApplyWorker::apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted,
+                                     std::span<const codec::Digest> base) {
+  ApplyOutcome outcome;
+  auto view = codec::FrameView::parse(payload);
+  if (!view) {
+    outcome.error = bad_frame(view.error(), image_);
+    return outcome;
+  }
+  const auto& layout = *image_.layout();
+  for (const auto& entry : view->entries) {
+    if (outcome.error) break;
+    if (!layout.contains(entry.id) || layout.ordinal(entry.id) >= accepted.size()) {
+      outcome.error = bad_frame(make_error_code(codec::errc::block_out_of_range), image_);
+      break;
+    }
+    const std::uint64_t ordinal = layout.ordinal(entry.id);
+    if (accepted[ordinal] != entry.target)
+      outcome.needs_repair.push_back(ordinal);
+    else
+      apply_block(entry, view->tables, ordinal < base.size() ? &base[ordinal] : nullptr, outcome);
+  }
+  return outcome;
+}
+
+void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base,
+                              ApplyOutcome& outcome) {
+  const auto& layout = *image_.layout();
+  const std::uint64_t ordinal = layout.ordinal(entry.id);
+  const bool with_base = codec::needs_base(entry.encoding);
+  current_.resize(layout.size_of(entry.id));
+  if (auto done = image_.read_block(entry.id, current_); !done) {
+    outcome.error = done.error();
+    return;
+  }
+  const codec::Digest now = codec::digest_of(codec::Bytes(current_));
+  if (now == entry.target) {
+    ++outcome.already;
+    return;
+  }
+  next_.resize(current_.size());
+  if ((with_base && (base == nullptr || now != *base)) ||
+      !decoder_.decode(entry, tables, layout.tensor(entry.id.tensor).dtype, with_base ? codec::Bytes(current_) : codec::Bytes(),
+                       next_) ||
+      codec::digest_of(codec::Bytes(next_)) != entry.target) {
+    outcome.needs_repair.push_back(ordinal);
+    return;
+  }
+  SlotHeader header{0, ordinal, next_.size(), layout.digest(), entry.target};
+  const auto header_bytes = std::as_bytes(std::span(&header, 1));
+  const auto set_slot = [&](std::uint64_t copying) {
+    header.copying = copying;
+    return guarded_copy({slot_, header_bytes.size()}, header_bytes);
+  };
+  // Content before the flag: a slot that says "copying" is whole (the digest proves it again at recovery).
+  if (!set_slot(0) || !guarded_copy({slot_ + slot_header_bytes, next_.size()}, next_)) {
+    outcome.error = StoreError{make_error_code(store_errc::mapping_fault), "write", file_.path().string(), 0};
+    return;
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  bool slot_written = set_slot(1);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  auto copied = image_.write_block(entry.id, next_);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!copied) {
+    outcome.error = copied.error();  // the slot stays "copying": recovery finishes the block
+    return;
+  }
+  slot_written = slot_written && set_slot(0);
+  if (!slot_written) outcome.error = StoreError{make_error_code(store_errc::mapping_fault), "write", file_.path().string(), 0};
+  ++outcome.applied;
+}
+
+StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image) {
+  auto content = read_file(FileOps::real(), slot, slot_bytes);
+  if (!content) {
+    if (content.error().code == boost::system::errc::no_such_file_or_directory) return false;
+    return content.error();
+  }
+  if (content->size() < slot_bytes) return false;
+  SlotHeader header{};
+  std::memcpy(&header, content->data(), sizeof header);
+  const auto& layout = *image.layout();
+  if (header.copying != 1 || header.layout != layout.digest() || header.ordinal >= layout.block_count()) return false;
+  const auto id = layout.block_at(header.ordinal);
+  if (header.bytes != layout.size_of(id)) return false;
+  const auto block = codec::Bytes(*content).subspan(slot_header_bytes, header.bytes);
+  if (codec::digest_of(block) != header.target) return false;
+  if (auto done = image.write_block(id, block); !done) return done.error();
+  if (auto done = image.sync(); !done) return done.error();
+  return true;
+}
+
+StoreResult<std::vector<codec::Digest>> hash_image(const Image& image, unsigned threads, const std::atomic<bool>& cancel) {
+  const auto& layout = *image.layout();
+  std::vector<codec::Digest> table(layout.block_count());
+  std::atomic<std::uint64_t> next{0};
+  std::mutex mutex;
+  std::optional<StoreError> failure;
+  const auto work = [&] {
+    std::vector<std::byte> block;
+    for (std::uint64_t i = next++; i < table.size() && !cancel; i = next++) {
+      const auto id = layout.block_at(i);
+      block.resize(layout.size_of(id));
+      if (auto done = image.read_block(id, block); !done) {
+        const std::scoped_lock lock(mutex);
+        if (!failure) failure = done.error();
+        next = table.size();
+        return;
+      }
+      table[i] = codec::digest_of(codec::Bytes(block));
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+  }
+  if (failure) return *failure;
+  if (cancel) return system_error(ECANCELED, "hash", image.checkpoint().directory().string());
+  return table;
+}
+
+}  // namespace deltarelay::relay

@@ -1,0 +1,62 @@
+// Applies frames to an image by the block rule: at the target it is done; at the base, or when no base is needed, it is
+// decoded into the slot, proved by its digest and only then copied; anything else is left alone and reported for repair.
+//
+// One ApplyWorker per thread, all on one Image and one DigestTable. The slot is a mapped file: a copy that a kill
+// interrupted is finished by recover_slot() at the next start, before the image is hashed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codec/frame.hpp"
+#include "codec/record.hpp"
+#include "relay/store/digest_table.hpp"
+#include "relay/store/image.hpp"
+
+namespace deltarelay::relay {
+
+struct ApplyOutcome {
+  std::uint64_t applied = 0, already = 0;
+  std::vector<std::uint64_t> needs_repair;  ///< ordinals of blocks at neither base nor target, or that did not decode
+  std::optional<StoreError> error;          ///< the first one; blocks behind it were not tried
+};
+
+class ApplyWorker {
+ public:
+  /// Opens or makes the slot file. REQUIRES recover_slot() of it before, if it may be left from another process.
+  [[nodiscard]] static StoreResult<std::unique_ptr<ApplyWorker>> open(const std::filesystem::path& slot, const Image& image);
+  ApplyWorker(const ApplyWorker&) = delete;
+  ApplyWorker& operator=(const ApplyWorker&) = delete;
+  ~ApplyWorker();
+
+  /// A FRAME record, already verified. Sets the targets of its blocks in `table`.
+  [[nodiscard]] ApplyOutcome apply(const codec::Record& frame, DigestTable& table);
+  /// A block sync payload: only blocks whose target is `accepted[ordinal]` are written; others need repair.
+  /// `base` is what the image is believed to hold, or empty.
+  [[nodiscard]] ApplyOutcome apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted,
+                                        std::span<const codec::Digest> base = {});
+
+ private:
+  ApplyWorker(const Image& image, File file, std::byte* slot) : image_(image), file_(std::move(file)), slot_(slot) {}
+  void apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base, ApplyOutcome& outcome);
+
+  const Image& image_;
+  File file_;
+  std::byte* slot_;
+  std::vector<std::byte> current_, next_;
+  codec::BlockDecoder decoder_;
+};
+
+/// Finishes the copy that a slot file holds, if it holds one whole and of this image's layout. True when it did.
+[[nodiscard]] StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image);
+
+/// Digests of all blocks in order, by up to `threads` threads. ECANCELED when `cancel` became true.
+[[nodiscard]] StoreResult<std::vector<codec::Digest>> hash_image(const Image& image, unsigned threads,
+                                                                 const std::atomic<bool>& cancel);
+
+}  // namespace deltarelay::relay
