@@ -16,6 +16,7 @@ namespace {
 
 using codec::raw;
 constexpr const char* lock_name = ".deltarelay.lock";
+constexpr const char* unfinished_name = ".deltarelay.creating";  // image_create.cpp
 
 StoreError refused(store_errc code, const char* what, const std::filesystem::path& path) {
   return {make_error_code(code), what, path.string(), 0};
@@ -42,6 +43,9 @@ StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& dir
   install_sigbus_guard();
   auto lock = lock_directory(directory);
   if (!lock) return lock.error();
+  // create() ends by removing this file: with it, the shards may be anything.
+  if (std::error_code none; std::filesystem::exists(directory / unfinished_name, none))
+    return refused(store_errc::corrupt, "open unfinished image", directory);
   auto checkpoint = codec::Checkpoint::open(directory, block_bytes);
   if (!checkpoint) {
     const auto& failure = checkpoint.error();

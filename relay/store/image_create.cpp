@@ -37,7 +37,8 @@ StoreResult<void> Image::create(const std::filesystem::path& directory, const co
   if (!names) return names.error();
   bool unfinished = false;
   for (const auto& name : *names) unfinished = unfinished || name == unfinished_name;
-  if (!unfinished && !names->empty())
+  const bool only_lock = names->size() == 1 && names->front() == ".deltarelay.lock";
+  if (!unfinished && !only_lock && !names->empty())
     return StoreError{make_error_code(store_errc::not_empty), "make image in", directory.string(), 0};
   for (const auto& shard : layout.shards)
     if (!plain_name(shard.name) || shard.header.empty() || shard.header.size() > shard.file_bytes)
