@@ -20,21 +20,30 @@
 
 namespace deltarelay::codec {
 
-/// Stores the low `sizeof(T)` bytes of `value`, little-endian. REQUIRES room at `out`.
+/// The value with its bytes in little-endian order in memory, or back.
+template <class T>
+[[nodiscard]] constexpr T little_endian(T value) noexcept {
+  static_assert(std::is_unsigned_v<T>);
+  if constexpr (std::endian::native == std::endian::little || sizeof(T) == 1) {
+    return value;
+  } else {
+    T out = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i) out = static_cast<T>((out << 8) | ((value >> (8 * i)) & 0xff));
+    return out;
+  }
+}
+/// REQUIRES room for sizeof(T) bytes at `out`; any alignment.
 template <class T>
 inline void store_le(std::byte* out, T value) noexcept {
-  static_assert(std::is_unsigned_v<T>);
-  for (std::size_t i = 0; i < sizeof(T); ++i)
-    out[i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
+  value = little_endian(value);
+  std::memcpy(out, &value, sizeof value);
 }
-
 /// REQUIRES sizeof(T) readable bytes at `in`; any alignment.
 template <class T>
 [[nodiscard]] inline T load_le(const std::byte* in) noexcept {
-  static_assert(std::is_unsigned_v<T>);
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value |= std::to_integer<std::uint64_t>(in[i]) << (8 * i);
-  return static_cast<T>(value);
+  T value;
+  std::memcpy(&value, in, sizeof value);
+  return little_endian(value);
 }
 
 class ByteReader {

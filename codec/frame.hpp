@@ -1,8 +1,8 @@
-// A frame's payload: the new content of up to `frame_blocks_max` blocks, each encoded against its base block, or against
-// nothing. Blocks decode independently of each other, of other frames and of the order of arrival.
+// A frame's payload: the new content of up to `frame_blocks_max` blocks, each encoded against its base block, or
+// against nothing. Blocks decode independently of each other, of other frames and of the order of arrival.
 //
-// Payload (FORMAT.md, "FRAME"): shared code tables, one entry per block (tensor, block, encoding, length, target digest),
-// then the encoded blocks back to back. The same payload travels in block sync (relay/core/block_sync.hpp).
+// Payload (FORMAT.md, "FRAME"): shared code tables, one entry per block (tensor, block, encoding, length, target
+// digest), then the encoded blocks back to back. The same payload travels in block sync (relay/core/block_sync.hpp).
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,12 @@ struct FrameView {
   [[nodiscard]] static Result<FrameView> parse(Bytes payload);
 };
 
-/// What a frame's encoding found, summed by the caller into statistics.
+/// The payload of a frame with these entries: parse()'s inverse. REQUIRES ascending ids, at most frame_blocks_max of
+/// them, data not empty.
+[[nodiscard]] std::vector<std::byte> build_frame(Bytes tables, std::span<const FrameEntry> entries);
+
+/// What a frame's encoding found, of the blocks in the frame (blocks that did not change are in none: whoever sums the
+/// frames of a refit sets `blocks` and `elements` from the layout).
 struct FrameStats {
   std::uint64_t blocks = 0, changed_blocks = 0;
   std::uint64_t elements = 0, changed_elements = 0;  ///< 0 changed_elements counted for blocks without base
@@ -64,8 +69,8 @@ struct EncodedFrame {
   FrameStats stats;
 };
 
-/// Encodes neighbouring blocks into frames. One per worker thread: reuses its buffers, so no allocation per block in the
-/// steady state. Not thread-safe.
+/// Encodes neighbouring blocks into frames. One per worker thread: reuses its buffers, so no allocation per block in
+/// the steady state. Not thread-safe.
 class FrameEncoder {
  public:
   struct Options {
@@ -77,8 +82,8 @@ class FrameEncoder {
   FrameEncoder& operator=(FrameEncoder&&) noexcept;
   ~FrameEncoder();
 
-  /// Appends to `out` one frame for the blocks that differ from their base: none when none does, more than one where the
-  /// content does not shrink and one payload would pass frame_payload_bytes_max. Never fails: raw always fits.
+  /// Appends to `out` one frame for the blocks that differ from their base: none when none does, more than one where
+  /// the content does not shrink and one payload would pass frame_payload_bytes_max. Never fails: raw always fits.
   /// REQUIRES ascending ids, 1 .. frame_blocks_max of them, each next.size() <= block_bytes_max.
   void encode(std::span<const BlockInput> blocks, std::vector<EncodedFrame>& out);
 
@@ -95,10 +100,10 @@ class BlockDecoder {
   BlockDecoder& operator=(BlockDecoder&&) noexcept;
   ~BlockDecoder();
 
-  /// Decodes `entry` of a frame with shared `tables` into `out` (exactly the block's size; must not overlap base). `base` has the size of
-  /// `out` or is empty. Does not compare digests: the caller does, on `out`, before it uses it. No input makes it read or
-  /// write out of bounds, loop for long or allocate more than the block asks for.
-  /// Errors: base_required, block_size_mismatch, malformed_payload, truncated, trailing_bytes.
+  /// Decodes `entry` of a frame with shared `tables` into `out` (exactly the block's size; must not overlap base).
+  /// `base` has the size of `out` or is empty. Does not compare digests: the caller does, on `out`, before it uses it.
+  /// No input makes it read or write out of bounds, loop for long or allocate more than the block asks for. Errors:
+  /// base_required, block_size_mismatch, malformed_payload, truncated, trailing_bytes.
   [[nodiscard]] Result<void> decode(const FrameEntry& entry, Bytes tables, DType dtype, Bytes base, MutableBytes out);
 
  private:

@@ -14,8 +14,8 @@
 
 namespace deltarelay::codec {
 
-/// Whether a record may name this file beside the shards: one path component, printable, at most 255 bytes, and neither a
-/// shard, an index, nor a file of ours. What a peer sends becomes a file name on every host, so all else is refused.
+/// Whether a record may name this file beside the shards: one path component, printable, at most 255 bytes, and neither
+/// a shard, an index, nor a file of ours. What a peer sends becomes a file name on every host, so all else is refused.
 [[nodiscard]] bool is_companion_name(std::string_view name) noexcept;
 /// The same for the name of a shard: one printable path component that ends in ".safetensors".
 [[nodiscard]] bool is_shard_name(std::string_view name) noexcept;
@@ -34,7 +34,8 @@ struct BeginPayload {
   [[nodiscard]] static Result<BeginPayload> decode(Bytes in);
 };
 
-/// A small non-tensor file, whole. `name` satisfies is_companion_name(); decode() also checks `sha256` against `content`.
+/// A small non-tensor file, whole. `name` satisfies is_companion_name(); decode() also checks `sha256` against
+/// `content`.
 struct FilePayload {
   std::string name;
   Sha256 sha256{};
@@ -55,12 +56,12 @@ struct CompanionFile {
 
 /// Closes a stripe and seals the version: signed proof of what the image of `version` is. Kept in the ledger.
 struct EndPayload {
-  std::uint64_t frame_count = 0;           ///< FRAME records of this stripe
-  std::uint64_t changed_blocks = 0;        ///< blocks in them
-  std::uint64_t changed_elements = 0;      ///< for the statistics
-  Digest image;                            ///< digest of the whole new digest table
+  std::uint64_t frame_count = 0;       ///< FRAME records of this stripe
+  std::uint64_t changed_blocks = 0;    ///< blocks in them
+  std::uint64_t changed_elements = 0;  ///< for the statistics
+  Digest image;                        ///< digest of the whole new digest table
   Digest layout_digest;
-  std::vector<CompanionFile> companions;   ///< names sorted
+  std::vector<CompanionFile> companions;  ///< names sorted
   friend bool operator==(const EndPayload&, const EndPayload&) = default;
 
   [[nodiscard]] std::vector<std::byte> encode() const;
@@ -77,9 +78,9 @@ struct ShardSkeleton {
 
 /// The canonical tensor table and the root's own files, for hosts that start with nothing.
 struct LayoutPayload {
-  std::vector<std::byte> layout;       ///< Layout::encode()
-  std::vector<ShardSkeleton> shards;   ///< names sorted
-  std::vector<std::byte> index_json;   ///< model.safetensors.index.json, or empty
+  std::vector<std::byte> layout;      ///< Layout::encode()
+  std::vector<ShardSkeleton> shards;  ///< names sorted
+  std::vector<std::byte> index_json;  ///< model.safetensors.index.json, or empty
   friend bool operator==(const LayoutPayload&, const LayoutPayload&) = default;
 
   [[nodiscard]] std::vector<std::byte> encode() const;

@@ -5,8 +5,9 @@
 //   64                      96                        160
 //   | SHA-256 of the payload | Ed25519 over bytes 0..95 | payload ...
 //
-// Normative text: FORMAT.md, "Record". Little-endian, written field by field. Log records (type < 0x100) are signed by the
-// root; link messages (type >= 0x100) live for one hop, are guarded by TLS, and have signature and SHA-256 all zero.
+// Normative text: FORMAT.md, "Record". Little-endian, written field by field. Log records (type < 0x100) are signed by
+// the root; link messages (type >= 0x100) live for one hop, are guarded by TLS, and have signature and SHA-256 all
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,9 @@ struct RecordHeader {
   Signature signature{};
 
   [[nodiscard]] bool is_log_record() const noexcept { return type < RecordType::link_first; }
-  [[nodiscard]] bool is_signed() const noexcept { return (flags & static_cast<std::uint16_t>(RecordFlag::is_signed)) != 0; }
+  [[nodiscard]] bool is_signed() const noexcept {
+    return (flags & static_cast<std::uint16_t>(RecordFlag::is_signed)) != 0;
+  }
   friend bool operator==(const RecordHeader&, const RecordHeader&) = default;
 };
 
@@ -85,8 +88,8 @@ using RecordPtr = std::shared_ptr<const Record>;
 /// Builds a link message (no SHA-256, no signature).
 [[nodiscard]] RecordPtr make_link_message(RecordHeader header, Bytes payload);
 
-/// Everything that must hold before a log record is stored, passed on or decoded, in this order: mesh, signature over the
-/// header, payload length, payload SHA-256. Errors: mesh_mismatch, not_signed, signature_invalid, truncated,
+/// Everything that must hold before a log record is stored, passed on or decoded, in this order: mesh, signature over
+/// the header, payload length, payload SHA-256. Errors: mesh_mismatch, not_signed, signature_invalid, truncated,
 /// payload_digest_mismatch. Pure and thread-safe; costs one SHA-256 of the payload: call it off the I/O threads.
 [[nodiscard]] Result<void> verify_record(const Record& record, const MeshId& mesh, const ContentVerifier& verifier);
 

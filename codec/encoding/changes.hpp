@@ -1,0 +1,78 @@
+// What the scan of one block found, and the vocabulary that the encodings of changes share.
+//
+// A change is a gap (unchanged elements before it) and a step: the difference of the bit patterns modulo 2^(8 * width),
+// signed. Nothing here looks at a value as a number with a meaning; NaN payloads and -0.0 are patterns like any other.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "codec/dtype.hpp"
+#include "codec/types.hpp"
+
+namespace deltarelay::codec {
+
+/// The unit of comparing and stepping: the dtype's width, or bytes where the block is no multiple of it.
+[[nodiscard]] inline unsigned block_width(DType dtype, std::size_t bytes) noexcept {
+  const unsigned width = element_width(dtype);
+  return bytes % width == 0 ? width : 1;
+}
+
+/// A block against its base, scanned.
+struct ScannedBlock {
+  DType dtype{};
+  unsigned width = 1;
+  Bytes base, next;                        ///< equal sizes, a multiple of width
+  std::span<const std::uint64_t> changed;  ///< kernels::scan_changes()
+  std::size_t changed_count = 0;
+
+  [[nodiscard]] std::size_t elements() const noexcept { return next.size() / width; }
+};
+
+/// Calls visit(position) for each changed element, ascending.
+template <class Visit>
+inline void for_each_change(std::span<const std::uint64_t> changed, Visit&& visit) {
+  for (std::size_t word = 0; word < changed.size(); ++word) {
+    for (std::uint64_t bits = changed[word]; bits != 0; bits &= bits - 1) {
+      visit(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+/// A step as a token and its raw bits. Magnitudes 1..8 have tokens of their own, by sign; larger ones one token per
+/// power of two and sign, with the bits below the leading one raw.
+struct StepToken {
+  std::uint8_t token = 0;
+  std::uint8_t raw_bits = 0;
+  std::uint64_t raw = 0;
+};
+inline constexpr unsigned small_step_tokens = 16;
+
+/// Tokens that steps of this width can have: 26, 42, 74 or 138.
+[[nodiscard]] constexpr unsigned step_token_count(unsigned width) noexcept {
+  return small_step_tokens + 2 * (8 * width - 3);
+}
+[[nodiscard]] constexpr unsigned step_raw_bits(unsigned token) noexcept {
+  return token < small_step_tokens ? 0 : (token - small_step_tokens) / 2 + 3;
+}
+
+template <class Element>
+[[nodiscard]] inline StepToken step_token(Element base, Element next) noexcept {
+  const auto step = static_cast<Element>(next - base);
+  const bool negative = (step >> (8 * sizeof(Element) - 1)) != 0;
+  const std::uint64_t magnitude = negative ? static_cast<Element>(Element{0} - step) : step;
+  const unsigned sign = negative ? 1 : 0;
+  if (magnitude <= 8) return {static_cast<std::uint8_t>((magnitude - 1) * 2 + sign), 0, 0};
+  const auto raw_bits = static_cast<unsigned>(std::bit_width(magnitude) - 1);
+  return {static_cast<std::uint8_t>(small_step_tokens + (raw_bits - 3) * 2 + sign), static_cast<std::uint8_t>(raw_bits),
+          magnitude ^ (std::uint64_t{1} << raw_bits)};
+}
+/// The signed step as a two's complement pattern; its low bytes are what is added to the old pattern.
+[[nodiscard]] inline std::uint64_t step_of(unsigned token, std::uint64_t raw) noexcept {
+  const std::uint64_t magnitude =
+      token < small_step_tokens ? token / 2 + 1 : (std::uint64_t{1} << step_raw_bits(token)) | raw;
+  return (token & 1) != 0 ? std::uint64_t{0} - magnitude : magnitude;
+}
+
+}  // namespace deltarelay::codec

@@ -1,0 +1,112 @@
+// Blocks in, frames out. Each block is scanned, hashed and encoded while it is in the cache; whole frames are cut
+// after.
+//
+// Order of work, and where encodings with tables shared by a frame join: every changed block is given to BlockEncoder
+// as soon as it is scanned; what shares tables is closed when all blocks of the call have been seen, before cut().
+#include <cassert>
+#include <utility>
+
+#include "codec/encoding/choose.hpp"
+#include "codec/frame.hpp"
+#include "codec/kernels/scan.hpp"
+#include "codec/limits.hpp"
+
+namespace deltarelay::codec {
+namespace {
+
+struct EncodedBlock {
+  FrameEntry entry;  // data is set when the frame is cut: the buffer moves while it grows
+  std::size_t data_begin = 0, data_end = 0;
+  std::uint64_t elements = 0, changed_elements = 0;
+};
+
+}  // namespace
+
+struct FrameEncoder::State {
+  Options options;
+  BlockEncoder encoder;
+  std::vector<std::uint64_t> mask;
+  std::vector<std::byte> data;
+  std::vector<EncodedBlock> blocks;
+  std::vector<FrameEntry> entries;
+
+  void add(const BlockInput& block);
+  void cut(std::vector<EncodedFrame>& out);
+  EncodedFrame make_frame(std::span<const EncodedBlock> part);
+};
+
+FrameEncoder::FrameEncoder() : FrameEncoder(Options{}) {}
+FrameEncoder::FrameEncoder(Options options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+}
+FrameEncoder::FrameEncoder(FrameEncoder&&) noexcept = default;
+FrameEncoder& FrameEncoder::operator=(FrameEncoder&&) noexcept = default;
+FrameEncoder::~FrameEncoder() = default;
+
+void FrameEncoder::State::add(const BlockInput& block) {
+  assert(!block.next.empty() && block.next.size() <= block_bytes_max);
+  EncodedBlock encoded;
+  encoded.entry.id = block.id;
+  encoded.data_begin = data.size();
+  if (block.base.empty()) {
+    encoded.elements = block.next.size() / block_width(block.dtype, block.next.size());
+    encoded.entry.encoding = encoder.encode_whole(block.next, data);
+  } else {
+    assert(block.base.size() == block.next.size());
+    ScannedBlock scanned{block.dtype, block_width(block.dtype, block.next.size()), block.base, block.next, {}, 0};
+    mask.resize(kernels::mask_words(scanned.elements()));
+    scanned.changed_count = kernels::scan_changes(block.base, block.next, scanned.width, mask.data());
+    if (scanned.changed_count == 0) return;
+    scanned.changed = mask;
+    encoded.elements = scanned.elements();
+    encoded.changed_elements = scanned.changed_count;
+    encoded.entry.encoding = encoder.encode_change(scanned, data);
+  }
+  encoded.data_end = data.size();
+  encoded.entry.target = digest_of(block.next);
+  blocks.push_back(encoded);
+}
+
+EncodedFrame FrameEncoder::State::make_frame(std::span<const EncodedBlock> part) {
+  EncodedFrame frame;
+  entries.clear();
+  std::size_t data_bytes = 0;
+  for (const EncodedBlock& block : part) {
+    FrameEntry entry = block.entry;
+    entry.data = Bytes(data).subspan(block.data_begin, block.data_end - block.data_begin);
+    const auto encoding = static_cast<std::size_t>(entry.encoding);
+    frame.stats.payload_bytes_by_encoding[encoding] += entry.data.size();
+    frame.stats.blocks_by_encoding[encoding] += 1;
+    frame.stats.elements += block.elements;
+    frame.stats.changed_elements += block.changed_elements;
+    frame.targets.emplace_back(entry.id, entry.target);
+    data_bytes += entry.data.size();
+    entries.push_back(entry);
+  }
+  frame.stats.blocks = frame.stats.changed_blocks = part.size();
+  frame.payload = build_frame({}, entries);
+  frame.stats.overhead_bytes = frame.payload.size() - data_bytes;
+  assert(frame.payload.size() <= frame_payload_bytes_max);
+  return frame;
+}
+
+// A new frame begins where the next block would pass the target size.
+void FrameEncoder::State::cut(std::vector<EncodedFrame>& out) {
+  const std::span<const EncodedBlock> all(blocks);
+  std::size_t begin = 0;
+  for (std::size_t end = 1; end <= all.size(); ++end) {
+    if (end < all.size() && all[end].data_end - all[begin].data_begin <= frame_payload_bytes_target) continue;
+    out.push_back(make_frame(all.subspan(begin, end - begin)));
+    begin = end;
+  }
+}
+
+void FrameEncoder::encode(std::span<const BlockInput> blocks, std::vector<EncodedFrame>& out) {
+  assert(!blocks.empty() && blocks.size() <= frame_blocks_max);
+  state_->data.clear();
+  state_->blocks.clear();
+  for (const BlockInput& block : blocks) state_->add(block);
+  if (!state_->blocks.empty()) state_->cut(out);
+}
+
+}  // namespace deltarelay::codec
