@@ -1,0 +1,83 @@
+// The child's side of block sync: bring the image to a version by content, block by block, from the parent.
+//
+// One mechanism, three purposes: `become` (no image, or another one: take the parent's committed version), `revert` (an
+// aborted refit touched blocks: put the committed content back) and `repair` (single blocks of a refit in flight are damaged).
+// Layer: relay/core. Blocks travel in windows, so the parent serves each as soon as it holds it itself: a tree of empty
+// hosts fills like a pipeline.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "relay/core/actions.hpp"
+
+namespace deltarelay::relay {
+
+class BlockSync {
+ public:
+  enum class Phase : std::uint8_t { none, wait_manifest, preparing, digests, fetching, saving };
+  enum class Purpose : std::uint8_t { become, revert, repair };
+
+  /// Become what the parent's manifest says. Restarts when already running.
+  void become(Actions& out, std::optional<LinkId> parent);
+  /// Fetch these blocks of the image that is open.
+  void fetch(Purpose purpose, const std::vector<std::uint64_t>& ordinals, Actions& out, std::optional<LinkId> parent);
+  void parent_lost();
+  void parent_found(LinkId parent, Actions& out);
+
+  void on(const SyncManifest& message, Actions& out, std::optional<LinkId> parent);
+  void on(const SyncDigests& message, Actions& out);
+  void on(const SyncBlocks& message, Actions& out);
+  void on(const SyncFile& message, Actions& out);
+  void on(const SyncUnavailable& message, Instant now);
+  void on(const SyncPrepared& event);
+  void on(const SyncCompared& event, Actions& out, std::optional<LinkId> parent);
+  /// Returns the blocks now verified.
+  void on(const SyncBlocksApplied& event, Instant now, Actions& out, std::optional<LinkId> parent);
+  void on(const SyncFailed& event, Instant now);
+  void on(const CommitSaved& event, Instant now);
+  void tick(Instant now, Actions& out, std::optional<LinkId> parent);
+  void finish() { *this = BlockSync{}; }
+
+  [[nodiscard]] Phase phase() const noexcept { return phase_; }
+  [[nodiscard]] Purpose purpose() const noexcept { return purpose_; }
+  [[nodiscard]] bool running() const noexcept { return phase_ != Phase::none; }
+  /// Fetching, and nothing is lacking any more.
+  [[nodiscard]] bool complete() const noexcept { return phase_ == Phase::fetching && missing_.empty(); }
+  [[nodiscard]] Version version() const noexcept { return version_; }
+  /// Whether the block's content may be served to a child of ours.
+  [[nodiscard]] bool has_block(std::uint64_t ordinal) const {
+    if (phase_ == Phase::none) return true;
+    return (phase_ == Phase::fetching || phase_ == Phase::saving) && missing_.count(ordinal) == 0;
+  }
+  /// The manifest in use: our children get the same one. Null records before it is known to hold.
+  [[nodiscard]] bool manifest_holds() const noexcept {
+    return purpose_ == Purpose::become && (phase_ == Phase::fetching || phase_ == Phase::saving);
+  }
+  [[nodiscard]] const codec::RecordPtr& layout_record() const noexcept { return layout_record_; }
+  [[nodiscard]] const codec::RecordPtr& end_record() const noexcept { return end_record_; }
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  [[nodiscard]] std::uint64_t done() const noexcept { return total_ - missing_.size(); }
+  [[nodiscard]] const std::string& error_code() const noexcept { return error_code_; }
+  [[nodiscard]] const std::string& error_text() const noexcept { return error_text_; }
+  [[nodiscard]] bool retryable() const noexcept { return retryable_; }
+
+ private:
+  void request(Actions& out, std::optional<LinkId> parent);
+  void fail(const std::string& code, const std::string& text, bool retryable, Instant now);
+
+  Phase phase_ = Phase::none;
+  Purpose purpose_ = Purpose::become;
+  Version version_{};
+  codec::RecordPtr layout_record_, end_record_;
+  std::set<std::uint64_t> missing_;       // lacking
+  std::deque<std::uint64_t> wanted_;      // lacking, not asked for
+  std::set<std::uint64_t> outstanding_;   // asked for
+  std::uint64_t total_ = 0;
+  std::optional<Instant> retry_at_;
+  std::string error_code_, error_text_;
+  bool retryable_ = true;
+};
+
+}  // namespace deltarelay::relay

@@ -1,0 +1,321 @@
+// Start, log and applying: how the events of store and source move the refit of this node. Links: node_links.cpp.
+#include "relay/core/node.hpp"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+#include "codec/payloads.hpp"
+
+namespace deltarelay::relay {
+namespace {
+RefitNode::Options refit_options(const NodeConfig& config) {
+  RefitNode::Options options;
+  options.apply_after_decision = config.is_root;
+  options.window_bytes = config.apply_window_bytes;
+  return options;
+}
+}  // namespace
+
+Node::Node(NodeConfig config)
+    : config_(std::move(config)),
+      epoch_(config_.epoch),
+      refit_(refit_options(config_)),
+      reports_(65536),
+      reattach_(config_.candidates, config_.reattach, config_.seed),
+      root_(config_.policy, config_.expected, config_.highest_used) {
+  reports_.set_self(describe());
+}
+
+Actions Node::handle(const Event& event, Instant now) {
+  assert(out_.empty());
+  now_ = now;
+  std::visit([this](const auto& e) { on(e); }, event);
+  report(false);
+  return std::exchange(out_, {});
+}
+
+// ------------------------------------------------------------------------------------------------ the log
+
+void Node::restore(const codec::RecordPtr& record) {
+  const RefitEntry* refit = log_.find(record->header.version);
+  const Sequence expected = refit ? refit->next_sequence() : Sequence{};
+  if (record->header.sequence != expected) return;  // the store cut the log before this record
+  (void)log_.append(record).has_error();
+}
+
+void Node::append(const codec::RecordPtr& record) {
+  if (auto appended = log_.append(record); !appended) {
+    out_.push_back(Note{Note::Level::error, "RECORD_MALFORMED", appended.error().message()});
+    return;
+  }
+  epoch_ = std::max(epoch_, record->header.epoch);
+  out_.push_back(AppendRecord{record});
+  for (auto& [link, child] : children_) child.pump(log_, out_);
+  if (refit_.phase() != RefitNode::Phase::idle && record->header.version == refit_.version())
+    refit_.appended(*current(), out_);
+  else
+    start_refit_if_due();
+}
+
+void Node::start_refit_if_due() {
+  if (!image_open_ || codec::raw(image_.version) == 0 || sync_.running() || refit_.phase() != RefitNode::Phase::idle) return;
+  const RefitEntry* refit = log_.from_base(image_.version);
+  if (refit == nullptr || refit->base_image != image_.image) return;
+  refit_.begin(*refit, out_);
+}
+
+void Node::drop_old_refits() {
+  std::vector<Version> decided;
+  for (const auto& [version, refit] : log_.refits())
+    if (refit.decision && version <= image_.version) decided.push_back(version);
+  for (std::size_t i = 0; i + config_.refits_kept < decided.size(); ++i) {
+    log_.drop(decided[i]);
+    out_.push_back(DropRefit{decided[i]});
+  }
+}
+
+LogPosition Node::position() const {
+  // An undone refit is gone on with where its log ends; else whatever follows the image is wanted.
+  const Version newest = log_.newest();
+  const RefitEntry* refit = log_.find(newest);
+  if (refit == nullptr || newest <= image_.version || refit->decision) return LogPosition{};
+  return LogPosition{newest, refit->next_sequence()};
+}
+
+Sequence Node::next_of_refit() const {
+  const RefitEntry* refit = log_.find(root_.summary().version);
+  return refit ? refit->next_sequence() : Sequence{};
+}
+
+// ------------------------------------------------------------------------------------------------ image and refit
+
+void Node::on(const ImageOpened& event) {
+  image_ = event.image;
+  image_open_ = true;
+  image_error_code_.clear();
+  if (config_.is_root && pending_) {
+    const PendingRefit pending = *pending_;
+    pending_.reset();
+    const RefitEntry* refit = log_.find(pending.version);
+    if (pending.version > image_.version && refit != nullptr && !refit->decision)
+      root_.resume(pending.version, pending.base, pending.decision, refit->next_sequence(), now_, out_);
+  }
+  start_refit_if_due();
+  send_manifests();
+}
+
+void Node::on(const ImageFailed& event) {
+  image_open_ = false;
+  image_error_code_ = event.code;
+  image_error_text_ = event.text;
+  out_.push_back(Note{Note::Level::error, event.code, event.text});
+}
+
+void Node::on(const LogFailed& event) {
+  log_error_code_ = event.code;
+  log_error_text_ = event.text;
+  out_.push_back(Note{Note::Level::error, event.code, event.text});
+}
+
+void Node::on(const FrameApplied& event) {
+  if (event.version != refit_.version() || current() == nullptr) return;
+  refit_.on(event, *current(), now_, out_);
+  if (!event.needs_repair.empty()) {
+    out_.push_back(Note{Note::Level::warn, "BLOCK_DAMAGED",
+                        fmt::format("{} blocks are neither at v{} nor at v{}; repairing them from the parent", event.needs_repair.size(),
+                                    codec::raw(refit_.base()), codec::raw(refit_.version()))});
+    if (!sync_.running() || sync_.purpose() == BlockSync::Purpose::repair)
+      sync_.fetch(BlockSync::Purpose::repair, event.needs_repair, out_, parent_link());
+  }
+}
+
+void Node::on(const ImageSynced& event) {
+  if (event.version != refit_.version() || current() == nullptr) return;
+  refit_.on(event, *current(), now_, out_);
+  if (!refit_.error_code().empty()) out_.push_back(Note{Note::Level::error, refit_.error_code(), refit_.error_text()});
+}
+
+void Node::on(const CommitSaved& event) {
+  if (sync_.running()) {
+    sync_.on(event, now_);
+    if (!event.error_code.empty()) return;
+    image_ = event.image;
+    sync_.finish();
+    stream_from_parent();
+  } else {
+    if (!refit_.on(event, now_)) {
+      if (!event.error_code.empty()) out_.push_back(Note{Note::Level::error, event.error_code, event.error_text});
+      return;
+    }
+    image_ = event.image;
+  }
+  out_.push_back(Note{Note::Level::info, "COMMITTED", fmt::format("v{} is committed", codec::raw(image_.version))});
+  drop_old_refits();
+  send_manifests();
+  serve_blocks();
+  start_refit_if_due();
+}
+
+void Node::on(const BaseCompared& event) {
+  if (!refit_.on(event, now_)) return;
+  if (event.differing.empty()) {
+    refit_.undone();
+    start_refit_if_due();
+    return;
+  }
+  sync_.finish();
+  sync_.fetch(BlockSync::Purpose::revert, event.differing, out_, parent_link());
+}
+
+// ------------------------------------------------------------------------------------------------ block sync
+
+void Node::on(const SyncPrepared& event) { sync_.on(event); }
+
+void Node::on(const SyncCompared& event) {
+  sync_.on(event, out_, parent_link());
+  send_manifests();
+  serve_blocks();
+  finish_sync_if_complete();
+}
+
+void Node::on(const SyncBlocksApplied& event) {
+  sync_.on(event, now_, out_, parent_link());
+  if (!event.error_code.empty()) out_.push_back(Note{Note::Level::error, event.error_code, event.error_text});
+  if (sync_.running() && sync_.purpose() == BlockSync::Purpose::repair && current() != nullptr)
+    refit_.repaired(event.verified, *current(), out_);
+  serve_blocks();
+  finish_sync_if_complete();
+}
+
+void Node::finish_sync_if_complete() {
+  if (!sync_.complete()) return;
+  switch (sync_.purpose()) {
+    case BlockSync::Purpose::become: sync_.tick(now_, out_, parent_link()); return;
+    case BlockSync::Purpose::repair: sync_.finish(); return;
+    case BlockSync::Purpose::revert:
+      // The content is back: compare once more, so that IDLE is said of what was seen and not of what was hoped.
+      sync_.finish();
+      out_.push_back(CompareWithBase{refit_.version()});
+      return;
+  }
+}
+
+void Node::on(const SyncFailed& event) {
+  sync_.on(event, now_);
+  out_.push_back(Note{Note::Level::error, event.code, event.text});
+}
+
+void Node::on(const SyncBlocksSent& event) {
+  auto found = children_.find(event.link);
+  if (found == children_.end()) return;
+  found->second.blocks_served();
+  if (!event.unavailable.empty()) out_.push_back(SendMessage{event.link, SyncUnavailable{event.unavailable}});
+  serve_blocks();
+}
+
+void Node::send_manifests() {
+  const bool from_sync = sync_.running() && sync_.manifest_holds();
+  if (!from_sync && (codec::raw(image_.version) == 0 || sync_.running())) return;
+  const codec::RecordPtr& layout = from_sync ? sync_.layout_record() : image_.layout_record;
+  const codec::RecordPtr& end = from_sync ? sync_.end_record() : image_.end_record;
+  if (!layout || !end) return;
+  for (auto& [link, child] : children_) {
+    if (!std::exchange(child.manifest_wanted, false)) continue;
+    SyncManifest manifest{layout->bytes, end->bytes};
+    out_.push_back(SendMessage{link, std::move(manifest)});
+    out_.push_back(SendSyncDigests{link});
+    out_.push_back(SendSyncFiles{link});
+  }
+}
+
+void Node::serve_blocks() {
+  const bool holds = image_open_ || (sync_.running() && sync_.manifest_holds());
+  for (auto& [link, child] : children_)
+    child.serve_blocks([&](std::uint64_t ordinal) { return holds && sync_.has_block(ordinal); }, out_);
+}
+
+// ------------------------------------------------------------------------------------------------ root
+
+void Node::on(const PublishRequested& event) {
+  if (!config_.is_root) {
+    out_.push_back(Answer{event.request, Version{}, "NOT_ROOT", fmt::format("{} is not the root; publish on the root's host", config_.name)});
+    return;
+  }
+  const bool ready = image_open_ && codec::raw(image_.version) != 0 && refit_.phase() == RefitNode::Phase::idle && !sync_.running();
+  root_.on(event, image_.version, ready, now_, out_);
+}
+
+void Node::on(const AbortRequested& event) { root_.on(event, next_of_refit(), now_, out_); }
+void Node::on(const ManifestSaved& event) { root_.on(event, now_, out_); }
+
+void Node::on(const RecordProduced& event) {
+  append(event.record);
+  root_.record_appended(event.record, now_);
+}
+
+void Node::on(const EncodeEnded& event) {
+  root_.on(event, next_of_refit(), now_, out_);
+  if (!event.error_code.empty()) out_.push_back(Note{Note::Level::error, event.error_code, event.error_text});
+}
+
+void Node::on(const DecisionSaved& event) {
+  root_.on(event, now_, out_);
+  if (event.record) append(event.record);
+}
+
+// ------------------------------------------------------------------------------------------------ reports
+
+NodeRecord Node::describe() const {
+  NodeRecord record;
+  record.name = config_.name;
+  record.parent = parent_phase_ == ParentPhase::attached ? parent_ : std::string{};
+  record.boot_id = config_.boot_id;
+  record.attach_sequence = (config_.boot_count << 32) | attachments_;
+  record.rank = config_.rank;
+  record.committed = image_.version;
+  record.state = image_open_ ? NodeState::idle : NodeState::starting;
+  if (const RefitEntry* refit = current(); refit != nullptr && refit_.phase() != RefitNode::Phase::idle) {
+    record.receiving = refit_.version();
+    record.frames_received = refit->frame_count;
+    record.frames_applied = refit_.frames_applied();
+    record.received_bytes = refit->payload_bytes;
+    if (refit->end_record)
+      if (auto end = codec::EndPayload::decode(refit->end_record->payload())) record.frames_total = end->frame_count;
+    switch (refit_.phase()) {
+      case RefitNode::Phase::prepared: record.state = NodeState::prepared; break;
+      case RefitNode::Phase::committing: record.state = NodeState::committing; break;
+      case RefitNode::Phase::undoing: record.state = NodeState::syncing; break;
+      default: record.state = NodeState::receiving;
+    }
+    // The root keeps its base until the decision; with END in its log it has all that a prepared node needs.
+    if (config_.is_root && refit->end_record && !refit->decision) record.state = NodeState::prepared;
+  }
+  if (sync_.running()) {
+    if (sync_.purpose() != BlockSync::Purpose::repair) record.state = NodeState::syncing;
+    record.sync_blocks_total = sync_.total();
+    record.sync_blocks_done = sync_.done();
+  }
+  const auto failed = [&](const std::string& code, const std::string& text, bool retryable) {
+    if (code.empty() || !record.reason_code.empty()) return;
+    record.state = NodeState::failed;
+    record.reason_code = code;
+    record.reason_text = text;
+    record.retryable = retryable;
+  };
+  failed(image_error_code_, image_error_text_, true);
+  failed(log_error_code_, log_error_text_, true);
+  failed(refit_.error_code(), refit_.error_text(), true);
+  failed(sync_.error_code(), sync_.error_text(), sync_.retryable());
+  return record;
+}
+
+void Node::report(bool force) {
+  const bool urgent = reports_.set_self(describe()) || force;
+  if (config_.is_root) root_.evaluate(reports_.all(), next_of_refit(), now_, out_);
+  if (parent_phase_ != ParentPhase::attached || !reports_.pending() || (!urgent && now_ < report_at_)) return;
+  report_at_ = now_ + config_.report_interval;
+  while (reports_.pending()) out_.push_back(SendMessage{*parent_link_, Report{reports_.take(report_records_max)}});
+}
+
+}  // namespace deltarelay::relay
