@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "relay/core/messages.hpp"
@@ -57,9 +58,9 @@ codec::Record with_payload(const codec::Record& original, codec::Bytes payload) 
   codec::Record record;
   record.header = original.header;
   record.header.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  record.bytes.assign(original.bytes.begin(), original.bytes.begin() + codec::record_header_bytes);
-  record.bytes.insert(record.bytes.end(), payload.begin(), payload.end());
-  record.bytes.shrink_to_fit();
+  record.bytes = std::vector<std::byte>(codec::record_header_bytes + payload.size());  // exact size: ASan sees overruns
+  std::copy_n(original.bytes.begin(), codec::record_header_bytes, record.bytes.begin());
+  std::copy(payload.begin(), payload.end(), record.bytes.begin() + codec::record_header_bytes);
   return record;
 }
 
@@ -90,8 +91,8 @@ TEST_SUITE("relay/core/messages") {
 
   TEST_CASE("left-over bytes are refused") {
     const codec::RecordPtr record = encode_message(AskAgain{}, codec::MeshId{});
-    std::vector<std::byte> longer(record->payload().begin(), record->payload().end());
-    longer.push_back(std::byte{0});
+    std::vector<std::byte> longer(record->payload().size() + 1);
+    std::copy(record->payload().begin(), record->payload().end(), longer.begin());
     auto decoded = decode_message(with_payload(*record, longer));
     REQUIRE(decoded.has_error());
     CHECK(decoded.error() == codec::make_error_code(codec::errc::trailing_bytes));
