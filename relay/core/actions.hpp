@@ -42,15 +42,17 @@ struct CompareWithBase { Version version; };
 struct PrepareSync { codec::RecordPtr layout_record, end_record; };
 /// One piece of the target digest table; after the last one -> SyncCompared or SyncFailed
 struct StoreSyncDigests { std::uint64_t first = 0; std::vector<codec::Digest> digests; };
-/// -> SyncBlocksApplied
-struct ApplySyncBlocks { std::vector<std::byte> frame_payload; };
+/// Takes blocks whose content is the one wanted: of the manifest while becoming its version, else of the committed version
+/// or, when `accept_in_flight`, of the refit in flight. -> SyncBlocksApplied
+struct ApplySyncBlocks { std::vector<std::byte> frame_payload; bool accept_in_flight = false; };
 struct ApplySyncFile { std::vector<std::byte> file_payload; };
 /// The image is the manifest's version: sync it, write ledger and marker. -> CommitSaved
 struct SaveSynced { Version version; };
 // --- block sync, parent side
 /// Send the committed version's digest table in pieces.
 struct SendSyncDigests { LinkId link; };
-/// Read, check, encode and send these blocks as SyncBlocks. -> SyncBlocksSent
+/// Read these blocks, check that each is at the version being synced to, at the committed one or at the one in flight (which of
+/// them, the child sees by the digest), and send them as SyncBlocks. -> SyncBlocksSent
 struct SendSyncBlocks { LinkId link; std::vector<std::uint64_t> ordinals; };
 /// Send every companion file as SyncFile.
 struct SendSyncFiles { LinkId link; };

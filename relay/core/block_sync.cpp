@@ -84,7 +84,7 @@ void BlockSync::on(const SyncCompared& event, Actions& out, std::optional<LinkId
 }
 
 void BlockSync::on(const SyncBlocks& message, Actions& out) {
-  if (phase_ == Phase::fetching) out.push_back(ApplySyncBlocks{message.frame_payload});
+  if (phase_ == Phase::fetching) out.push_back(ApplySyncBlocks{message.frame_payload, purpose_ == Purpose::repair});
 }
 
 void BlockSync::on(const SyncUnavailable& message, Instant now) {

@@ -1,0 +1,94 @@
+#include <doctest/doctest.h>
+
+#include "tests/sim/fleet.hpp"
+
+namespace deltarelay::sim {
+using namespace std::chrono_literals;
+
+namespace {
+std::vector<HostSpec> tree() {  // the rig of the fault cases: R; A under R; B and C under A; D under B
+  return {{"R", "", 0}, {"A", "R", 1}, {"B", "A", 2}, {"C", "A", 2}, {"D", "B", 3}};
+}
+std::vector<HostSpec> tree_of_empty_hosts() {
+  std::vector<HostSpec> hosts = tree();
+  for (HostSpec& host : hosts) host.empty = !host.parent.empty();
+  return hosts;
+}
+}  // namespace
+
+TEST_SUITE("sim/fleet") {
+  TEST_CASE("three refits in a row reach every host") {
+    Fleet fleet(tree(), 200, 1);
+    for (int i = 0; i < 3; ++i) {
+      const Version version = fleet.publish(20);
+      CHECK(fleet.run_until([&] { return fleet.all_at(version); }, 60s));
+      CHECK(fleet.violation() == "");
+    }
+  }
+
+  TEST_CASE("a grandchild applies early frames before the root has encoded the last, with a slow hop between") {
+    Fleet fleet(tree(), 2000, 2);
+    CHECK(fleet.run_until([&] { return fleet.node("R").records().size() == 5; }, 10s));
+    fleet.delay("A", "B", 40ms);
+    const Version version = fleet.publish(500);  // the root encodes one frame a millisecond
+    REQUIRE(fleet.run_until([&] { return fleet.all_at(version); }, 60s));
+    REQUIRE(fleet.end_produced(version).has_value());
+    REQUIRE(fleet.first_applied("D", version).has_value());
+    CHECK(*fleet.first_applied("D", version) < *fleet.end_produced(version));
+  }
+
+  TEST_CASE("a fleet of empty hosts fills from the root's checkpoint and then refits") {
+    Fleet fleet(tree_of_empty_hosts(), 500, 3);
+    CHECK(fleet.run_until([&] { return fleet.all_at(Version{1}); }, 60s));
+    CHECK(fleet.violation() == "");
+    const Version version = fleet.publish(50);
+    CHECK(fleet.run_until([&] { return fleet.all_at(version); }, 60s));
+    CHECK(fleet.violation() == "");
+  }
+
+  TEST_CASE("a host that crashes in the middle of a refit finishes it from its log") {
+    Fleet fleet(tree(), 500, 4);
+    const Version version = fleet.publish(200);
+    REQUIRE(fleet.run_until([&] { return fleet.first_applied("B", version).has_value(); }, 10s));
+    fleet.crash("B");
+    CHECK(fleet.run_until([&] { return fleet.all_at(version); }, 60s));
+    CHECK(fleet.violation() == "");
+  }
+
+  TEST_CASE("an aborted refit leaves every host at its base") {
+    Fleet fleet(tree(), 500, 5);
+    const Version version = fleet.publish(300);
+    REQUIRE(fleet.run_until([&] { return fleet.first_applied("D", version).has_value(); }, 10s));
+    fleet.abort(version);
+    const auto back = [&] {
+      for (const char* host : {"R", "A", "B", "C", "D"})
+        if (!fleet.holds(host, Version{1}) || fleet.node(host).refit_node().phase() != relay::RefitNode::Phase::idle) return false;
+      return fleet.node("R").refit().phase == relay::RefitSummary::Phase::aborted;
+    };
+    CHECK(fleet.run_until(back, 60s));
+    CHECK(fleet.violation() == "");
+  }
+
+  TEST_CASE("a damaged block is repaired from the parent, and the refit commits") {
+    Fleet fleet(tree(), 100, 6);
+    REQUIRE(fleet.run_until([&] { return fleet.node("R").records().size() == 5; }, 10s));
+    const Version version = fleet.publish(100);
+    fleet.damage("D", 99);
+    CHECK(fleet.run_until([&] { return fleet.all_at(version); }, 120s));
+  }
+
+  TEST_CASE("crashes and cut links lose nothing, whatever the seed") {
+    for (std::uint64_t seed = 100; seed < 400; ++seed) {
+      CAPTURE(seed);
+      Fleet fleet(seed % 2 == 0 ? tree() : tree_of_empty_hosts(), 150, seed, Faults{0.002, 0.002});
+      if (seed % 2 != 0) REQUIRE(fleet.run_until([&] { return fleet.all_at(Version{1}); }, 600s));
+      for (int i = 0; i < 3; ++i) {
+        const Version version = fleet.publish(60);
+        REQUIRE(fleet.run_until([&] { return fleet.all_at(version); }, 600s));
+      }
+      CHECK(fleet.violation() == "");
+    }
+  }
+}
+
+}  // namespace deltarelay::sim
