@@ -1,65 +1,62 @@
-// Applies frames to the image by the block rule: content equals the target: done; equals the base (or none is needed):
-// decode into the slot, compare, copy; else the block needs repair. So every call may be repeated, reordered or cut off.
+// Applies frames to an image by the block rule: at the target it is done; at the base, or when no base is needed, it is
+// decoded into the slot, proved by its digest and only then copied; anything else is left alone and reported for repair.
 //
-// One ApplyWorker per thread; they share Image and DigestTable. The block is copied out of the mapping before it is hashed
-// and decoded: what was checked is then what is decoded, and a SIGBUS cannot strike inside the decoder.
+// One ApplyWorker per thread, all on one Image and one DigestTable. The slot is a mapped file: a copy that a kill
+// interrupted is finished by recover_slot() at the next start, before the image is hashed.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <string>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "codec/frame.hpp"
 #include "codec/record.hpp"
 #include "relay/store/digest_table.hpp"
 #include "relay/store/image.hpp"
-#include "relay/store/slot.hpp"
 
 namespace deltarelay::relay {
 
 struct ApplyOutcome {
-  std::vector<std::uint64_t> applied;       ///< ordinals written now
-  std::vector<std::uint64_t> already;       ///< were at their target
-  std::vector<std::uint64_t> needs_repair;  ///< neither base nor target, or decoded to something else
-  std::uint64_t bytes = 0;                  ///< dense bytes written
-  StoreError error;                         ///< error.code is 0 when all went well; the lists hold what was done before it
-  [[nodiscard]] bool failed() const noexcept { return error.code.failed(); }
+  std::uint64_t applied = 0, already = 0;
+  std::vector<std::uint64_t> needs_repair;  ///< ordinals of blocks at neither base nor target, or that did not decode
+  std::optional<StoreError> error;          ///< the first one; blocks behind it were not tried
 };
 
 class ApplyWorker {
  public:
-  /// `image` must outlive the worker.
-  ApplyWorker(const Image& image, Slot slot);
+  /// Opens or makes the slot file. REQUIRES recover_slot() of it before, if it may be left from another process.
+  [[nodiscard]] static StoreResult<std::unique_ptr<ApplyWorker>> open(const std::filesystem::path& slot, const Image& image);
+  ApplyWorker(const ApplyWorker&) = delete;
+  ApplyWorker& operator=(const ApplyWorker&) = delete;
+  ~ApplyWorker();
 
-  /// A FRAME record, verified by the caller. Sets the targets of its blocks in `table`, also where repair is needed.
+  /// A FRAME record, already verified. Sets the targets of its blocks in `table`.
   [[nodiscard]] ApplyOutcome apply(const codec::Record& frame, DigestTable& table);
-  /// A frame's payload, as block sync carries it.
-  [[nodiscard]] ApplyOutcome apply_payload(codec::Bytes payload, DigestTable& table);
-  /// Block sync and repair: whatever the block holds, make it `expected`. Entries that need a base are refused
-  /// (needs_repair stays to be asked for again). True when the block now is at `expected`.
-  [[nodiscard]] StoreResult<bool> write_block(const codec::FrameEntry& entry, codec::Bytes tables, const Digest& expected);
+  /// A block sync payload: only blocks whose target is `accepted[ordinal]` are written; others need repair.
+  /// `base` is what the image is believed to hold, or empty.
+  [[nodiscard]] ApplyOutcome apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted,
+                                        std::span<const codec::Digest> base = {});
 
  private:
-  enum class Step : std::uint8_t { applied, already, needs_repair };
-  [[nodiscard]] StoreResult<Step> apply_entry(const codec::FrameEntry& entry, codec::Bytes tables, const Digest* base);
-  [[nodiscard]] StoreResult<Step> decode_and_copy(const codec::FrameEntry& entry, codec::Bytes tables, codec::Bytes base);
+  ApplyWorker(const Image& image, File file, std::byte* slot) : image_(image), file_(std::move(file)), slot_(slot) {}
+  void apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base, ApplyOutcome& outcome);
 
-  const Image* image_;
-  Slot slot_;
+  const Image& image_;
+  File file_;
+  std::byte* slot_;
+  std::vector<std::byte> current_, next_;
   codec::BlockDecoder decoder_;
-  std::vector<std::byte> content_;  // the block as it was in the image
 };
 
-/// A FILE record's payload into the image directory.
-[[nodiscard]] StoreResult<void> apply_file(const Image& image, codec::Bytes file_payload);
+/// Finishes the copy that a slot file holds, if it holds one whole and of this image's layout. True when it did.
+[[nodiscard]] StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image);
 
-/// Digests of all blocks, in order. `progress` is called with the bytes hashed so far, from any of the `threads`;
-/// false stops with `cancelled`. Reads under sigbus_guard.
-[[nodiscard]] StoreResult<std::vector<Digest>> hash_image(const Image& image, unsigned threads,
-                                                          const std::function<bool(std::uint64_t)>& progress = {});
-/// Digests of these blocks only, parallel to `ordinals`.
-[[nodiscard]] StoreResult<std::vector<Digest>> hash_blocks(const Image& image, std::span<const std::uint64_t> ordinals);
+/// Digests of all blocks in order, by up to `threads` threads. ECANCELED when `cancel` became true.
+[[nodiscard]] StoreResult<std::vector<codec::Digest>> hash_image(const Image& image, unsigned threads,
+                                                                 const std::atomic<bool>& cancel);
 
 }  // namespace deltarelay::relay

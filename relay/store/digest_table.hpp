@@ -1,43 +1,35 @@
-// The digests that guard a refit: per block the base's and the target's. Shared by the apply workers.
+// The digests of an image's blocks while a refit is applied: the base, which stays, and the targets that frames bring.
 //
-// The base is immutable; targets begin as the base and are set block by block. lock() serialises work on one block, so a
-// frame that arrives twice on two workers is applied once.
+// Shared by all apply workers. base() needs no lock: it never changes after construction.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "codec/digest.hpp"
 
 namespace deltarelay::relay {
 
-using codec::Digest;
-
 class DigestTable {
  public:
-  explicit DigestTable(std::vector<Digest> base) : base_(std::move(base)), target_(base_) {}
+  explicit DigestTable(std::vector<codec::Digest> base) : base_(std::move(base)) {}
 
-  [[nodiscard]] std::uint64_t size() const noexcept { return base_.size(); }
-  [[nodiscard]] const Digest& base(std::uint64_t ordinal) const { return base_.at(ordinal); }
-  [[nodiscard]] const std::vector<Digest>& base_digests() const noexcept { return base_; }
-  /// REQUIRES that the caller holds lock(ordinal), or that no worker runs.
-  [[nodiscard]] const Digest& target(std::uint64_t ordinal) const { return target_.at(ordinal); }
-  void set_target(std::uint64_t ordinal, const Digest& digest) { target_.at(ordinal) = digest; }
-  /// REQUIRES that no worker runs.
-  [[nodiscard]] const std::vector<Digest>& target_digests() const noexcept { return target_; }
-  [[nodiscard]] Digest base_image() const { return codec::digest_of(std::span<const Digest>(base_)); }
-  [[nodiscard]] Digest target_image() const { return codec::digest_of(std::span<const Digest>(target_)); }
-
-  [[nodiscard]] std::unique_lock<std::mutex> lock(std::uint64_t ordinal) const {
-    return std::unique_lock(mutexes_[ordinal % mutexes_.size()]);
-  }
+  [[nodiscard]] const std::vector<codec::Digest>& base() const noexcept { return base_; }
+  /// False when another target was set for this block before: two frames that contradict each other.
+  [[nodiscard]] bool set_target(std::uint64_t ordinal, const codec::Digest& digest);
+  [[nodiscard]] std::optional<codec::Digest> target(std::uint64_t ordinal) const;
+  /// Ordinals of all targets, ascending.
+  [[nodiscard]] std::vector<std::uint64_t> changed() const;
+  /// The table with the targets in place; codec::digest_of() of it is the digest of the new image.
+  [[nodiscard]] std::vector<codec::Digest> fold() const;
 
  private:
-  const std::vector<Digest> base_;
-  std::vector<Digest> target_;
-  mutable std::array<std::mutex, 64> mutexes_;
+  const std::vector<codec::Digest> base_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, codec::Digest> targets_;
 };
 
 }  // namespace deltarelay::relay

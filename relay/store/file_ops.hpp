@@ -1,15 +1,12 @@
-// The seam between the store and the file system: the few calls that durability rests on.
+// File calls that never move fewer bytes than asked without saying so, and a seam for tests that lose unsynced data.
 //
-// The virtual layer has the shape of the system calls (a count, or -errno), so that a fake can be short, full or dead at
-// any step; File and the free functions above it loop over short counts and name path and offset in their errors.
-// Thread-safe as the system calls are. The real one is system_files(). Mapped files do not go through here (image.hpp).
+// Log and ledger write through a FileOps; the image is mapped and does not. One call moves at most 0x7ffff000 bytes in the
+// kernel, so every transfer loops. Thread-safe: the real implementation has no state.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codec/types.hpp"
@@ -17,67 +14,50 @@
 
 namespace deltarelay::relay {
 
-using codec::Bytes;
-using codec::MutableBytes;
+/// An open descriptor and the path it was opened by. Closed by the destructor; movable.
+class File {
+ public:
+  File(int descriptor, std::filesystem::path path) noexcept : descriptor_(descriptor), path_(std::move(path)) {}
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+  File& operator=(File&& other) noexcept;
+  ~File();
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-/// One read or write moves at most this many bytes on Linux; more is silently cut.
-inline constexpr std::size_t io_bytes_max = 0x7ffff000;
+ private:
+  int descriptor_ = -1;
+  std::filesystem::path path_;
+};
+
+enum class OpenMode { read, read_write, create };  ///< create: read and write, emptied if it exists
 
 class FileOps {
  public:
   virtual ~FileOps() = default;
-  virtual int open(const std::filesystem::path& path, int flags, mode_t mode) = 0;
-  virtual int close(int fd) = 0;
-  virtual ssize_t pread(int fd, void* data, std::size_t bytes, std::uint64_t offset) = 0;
-  virtual ssize_t pwrite(int fd, const void* data, std::size_t bytes, std::uint64_t offset) = 0;
-  virtual int fsync(int fd) = 0;
-  virtual int ftruncate(int fd, std::uint64_t bytes) = 0;
-  virtual int fallocate(int fd, std::uint64_t bytes) = 0;
-  virtual std::int64_t size(int fd) = 0;
-  virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
-  virtual int unlink(const std::filesystem::path& path) = 0;
-  virtual int make_directory(const std::filesystem::path& path) = 0;  ///< with parents; 0 when it is there
-  virtual int sync_directory(const std::filesystem::path& path) = 0;
-  virtual int list(const std::filesystem::path& path, std::vector<std::string>& names) = 0;
+  /// Never follows a symbolic link in the last component.
+  [[nodiscard]] virtual StoreResult<File> open(const std::filesystem::path& path, OpenMode mode);
+  [[nodiscard]] virtual StoreResult<void> write_at(const File& file, std::uint64_t offset, codec::Bytes data);
+  /// Bytes read: fewer than asked only at the end of the file.
+  [[nodiscard]] virtual StoreResult<std::size_t> read_at(const File& file, std::uint64_t offset, codec::MutableBytes out);
+  [[nodiscard]] virtual StoreResult<std::uint64_t> size(const File& file);
+  [[nodiscard]] virtual StoreResult<void> truncate(const File& file, std::uint64_t bytes);
+  [[nodiscard]] virtual StoreResult<void> sync(const File& file);
+  [[nodiscard]] virtual StoreResult<void> sync_directory(const std::filesystem::path& directory);
+  [[nodiscard]] virtual StoreResult<void> rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  /// Removing what is not there is success.
+  [[nodiscard]] virtual StoreResult<void> remove(const std::filesystem::path& path);
+  /// Names in a directory, sorted.
+  [[nodiscard]] virtual StoreResult<std::vector<std::string>> list(const std::filesystem::path& directory);
+
+  [[nodiscard]] static FileOps& real() noexcept;
 };
 
-/// The operating system. Lives as long as the process.
-[[nodiscard]] FileOps& system_files() noexcept;
+/// Replaces a file as a whole: after a crash it has the old content or the new, never a mixture. The new content is durable
+/// when this returns success.
+[[nodiscard]] StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, codec::Bytes content);
 
-/// An open file; closes itself. Movable. pread and pwrite are thread-safe.
-class File {
- public:
-  File() = default;
-  [[nodiscard]] static StoreResult<File> open(FileOps& ops, std::filesystem::path path, int flags, mode_t mode = 0640);
-  File(File&& other) noexcept;
-  File& operator=(File&& other) noexcept;
-  ~File();
-
-  /// Fills `out` or fails with unexpected_end.
-  [[nodiscard]] StoreResult<void> read_at(std::uint64_t offset, MutableBytes out) const;
-  /// Writes all of `data`. After an error any part of it may be in the file.
-  [[nodiscard]] StoreResult<void> write_at(std::uint64_t offset, Bytes data);
-  [[nodiscard]] StoreResult<void> sync();
-  [[nodiscard]] StoreResult<void> truncate(std::uint64_t bytes);
-  [[nodiscard]] StoreResult<void> reserve(std::uint64_t bytes);
-  [[nodiscard]] StoreResult<std::uint64_t> size() const;
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-
- private:
-  void close() noexcept;
-  FileOps* ops_ = nullptr;
-  int fd_ = -1;
-  std::filesystem::path path_;
-};
-
-[[nodiscard]] StoreResult<void> make_directory(FileOps& ops, const std::filesystem::path& path);
-[[nodiscard]] StoreResult<void> sync_directory(FileOps& ops, const std::filesystem::path& path);
-[[nodiscard]] StoreResult<void> remove_file(FileOps& ops, const std::filesystem::path& path);  ///< absent is success
-[[nodiscard]] StoreResult<std::vector<std::string>> list_directory(FileOps& ops, const std::filesystem::path& path);
-/// The whole file. `bytes_max` bounds what is allocated.
-[[nodiscard]] StoreResult<std::vector<std::byte>> read_file(FileOps& ops, const std::filesystem::path& path, std::uint64_t bytes_max);
-/// Old content or new content, never a mixture, through a power cut: temporary file, fsync, rename, fsync of the directory.
-[[nodiscard]] StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, Bytes content, mode_t mode = 0640);
+/// The whole file; a size past `bytes_max` is the error EFBIG.
+[[nodiscard]] StoreResult<std::vector<std::byte>> read_file(FileOps& ops, const std::filesystem::path& path,
+                                                            std::uint64_t bytes_max);
 
 }  // namespace deltarelay::relay

@@ -1,13 +1,8 @@
-// The log of a node: the records of its refits, per stripe and in order, as received. Children and the applier are cursors
-// on it (ARCHITECTURE.md, "The log").
+// The log of refits: verified records per version and stripe, in order, in segment files that hold them as on the wire.
 //
-//   core thread --publish--> memory --read--> children        writer thread --append--> segments --read--> late children
-//
-// A record is readable from the moment it is published; it leaves memory once it is written and newer ones need its room.
-// Invariants: cached_bytes() <= memory_bytes_max + unwritten_bytes(); per stripe the sequences are 0, 1, 2, … without a
-// gap; a segment on disk always is a run of whole records, at most followed by one torn record, which open() cuts.
-// Threads: publish/read/refits/total_bytes from any; append/sync/drop from one writer thread (drop also from the core
-// thread when nothing of that version is being appended).
+// publish() makes a record readable at once (one thread: the core's); write() puts it into its segment (one writer thread,
+// in order); read() serves children and the applier from a bounded cache or the segment. All calls are thread-safe.
+// Invariants: sequences of a stripe have no hole; a record published but not yet written is always in memory.
 #pragma once
 
 #include <cstdint>
@@ -17,110 +12,91 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "codec/limits.hpp"
 #include "codec/record.hpp"
 #include "relay/store/file_ops.hpp"
 
 namespace deltarelay::relay {
 
-using codec::Epoch;
-using codec::RecordPtr;
-using codec::Sequence;
-using codec::StripeId;
-using codec::Version;
-
-struct Segment;
-
-struct LogOptions {
+struct LogLimits {
   std::uint64_t segment_bytes_max = 256 * codec::mib;
-  std::uint64_t memory_bytes_max = 64 * codec::mib;
-  /// Asked for each record that open() finds, after the SHA-256 held: usually codec::verify_record. May be empty.
-  std::function<codec::Result<void>(const codec::Record&)> verify;
+  std::uint64_t cache_bytes_max = 64 * codec::mib;  ///< of records already written
 };
 
-struct StripeInfo {
-  StripeId stripe{};
-  Sequence next{};        ///< first sequence that is not there
-  Sequence written{};     ///< first sequence that is not in a segment yet
-  bool has_end = false;
-};
-
-struct RefitInfo {
-  enum class Decision : std::uint8_t { none, commit, abort };
-  Version version{};
-  Epoch epoch{};
-  bool has_begin = false;
-  Version base{};  ///< from BEGIN
-  std::uint16_t stripe_count = 1;
-  bool has_end = false;  ///< END of every stripe is there
-  Decision decision = Decision::none;
-  std::uint64_t bytes = 0;
-  std::vector<StripeInfo> stripes;
-};
-
-/// What open() had to cut or found wrong.
-struct LogFinding {
-  std::filesystem::path path;
+/// One place where recovery had to cut a stripe.
+struct LogCut {
+  std::string path;
   std::uint64_t offset = 0;
-  bool torn_tail = true;  ///< false: damage with whole records behind it; everything from `offset` on must be fetched again
-  std::string what;
+  bool torn_tail = false;  ///< normal after a crash; false: damage with more data behind it
+  std::string why;
 };
 
 class RefitLog {
  public:
-  /// Makes `directory` or recovers what is in it. Damaged records never become readable.
-  [[nodiscard]] static StoreResult<std::unique_ptr<RefitLog>> open(FileOps& files, std::filesystem::path directory, LogOptions options);
-  ~RefitLog();
+  /// Opens or makes `directory`, re-reads every header and checks every SHA-256. Cuts are in cuts().
+  [[nodiscard]] static StoreResult<std::unique_ptr<RefitLog>> open(std::filesystem::path directory, LogLimits limits,
+                                                                   FileOps& ops = FileOps::real());
 
-  /// Readable at once. A record that is there already is success. Errors: record_out_of_order.
-  [[nodiscard]] StoreResult<void> publish(const RecordPtr& record);
-  /// Writes a published record. In order per stripe; written ones are success. After an error (ENOSPC) the log is
-  /// well-formed, the record still readable from memory, and the same call may be repeated.
-  [[nodiscard]] StoreResult<void> append(const RecordPtr& record);
-  /// fsyncs what append() wrote. A failed fsync stays an error until the refit is dropped: the kernel forgets such pages.
+  /// Errors: out_of_order unless the record is the first of its stripe or follows the last one published.
+  [[nodiscard]] StoreResult<void> publish(codec::RecordPtr record);
+  /// REQUIRES published, and its predecessors written. After an error the record stays in memory: call again.
+  /// A record whose refit was dropped meanwhile is skipped.
+  [[nodiscard]] StoreResult<void> write(const codec::RecordPtr& record);
+  /// Errors: not_in_log, corrupt, and those of the file system.
+  [[nodiscard]] StoreResult<codec::RecordPtr> read(codec::Version version, codec::StripeId stripe, codec::Sequence sequence);
+  /// What was written before this call is durable after it.
   [[nodiscard]] StoreResult<void> sync();
-  /// From memory or the segment; checked against its SHA-256 in the latter case. Errors: record_not_in_log, record_damaged.
-  [[nodiscard]] StoreResult<RecordPtr> read(Version version, StripeId stripe, Sequence sequence) const;
-  /// True when read() needs no disk.
-  [[nodiscard]] bool in_memory(Version version, StripeId stripe, Sequence sequence) const;
-
-  [[nodiscard]] std::vector<RefitInfo> refits() const;  ///< ascending versions
-  [[nodiscard]] std::optional<RefitInfo> refit(Version version) const;
-  /// Forgets a refit and removes its segments. Readers in the middle of a read finish it.
-  [[nodiscard]] StoreResult<void> drop(Version version);
-  /// Oldest refits to drop so that the log fits `bytes_max`: never `keep` or newer ones, never an undecided one.
-  [[nodiscard]] std::vector<Version> to_drop(std::uint64_t bytes_max, Version keep) const;
-
-  [[nodiscard]] std::uint64_t total_bytes() const;      ///< written and unwritten
-  [[nodiscard]] std::uint64_t unwritten_bytes() const;  ///< the writer's backlog: the caller stops reading past its bound
-  [[nodiscard]] std::uint64_t cached_bytes() const;
-  [[nodiscard]] const std::vector<LogFinding>& findings() const noexcept { return findings_; }
+  /// Every record on disk, by version, stripe and sequence. Stops at the first failure to read.
+  [[nodiscard]] StoreResult<void> for_each_recovered(const std::function<void(const codec::RecordPtr&)>& fn);
+  [[nodiscard]] StoreResult<void> drop(codec::Version version);
+  /// Bytes in segments.
+  [[nodiscard]] std::uint64_t bytes() const;
+  [[nodiscard]] const std::vector<LogCut>& cuts() const noexcept { return cuts_; }
 
  private:
-  struct Stripe;
-  struct Refit;
-  struct Recovery;
-  struct CacheEntry { Version version; StripeId stripe; Sequence sequence; };
+  struct Segment {
+    File file;
+    std::uint64_t bytes = 0;
+    bool dirty = false;
+  };
+  struct Entry {
+    std::shared_ptr<Segment> segment;  ///< null: not yet written
+    std::uint64_t offset = 0;
+    std::uint32_t bytes = 0;
+    codec::RecordPtr cached;
+  };
+  struct Stripe {
+    std::uint64_t first = 0;
+    std::vector<Entry> entries;
+    std::size_t written = 0;  ///< entries[0 .. written) are in segments
+    std::vector<std::shared_ptr<Segment>> segments;
+  };
+  using Key = std::pair<codec::Version, codec::StripeId>;
+  struct Cached {
+    std::shared_ptr<Stripe> stripe;
+    std::size_t index = 0;
+  };
 
-  RefitLog(FileOps& files, std::filesystem::path directory, LogOptions options);
-  [[nodiscard]] StoreResult<void> recover();
-  [[nodiscard]] StoreResult<std::shared_ptr<Segment>> segment_for(Version version, StripeId stripe, std::uint64_t first, std::size_t bytes);
-  void note_record(Refit& refit, Stripe& stripe, const codec::Record& record);
-  void shrink_cache();
-  [[nodiscard]] RefitInfo describe(Version version, const Refit& refit) const;
-  const Stripe* find(Version version, StripeId stripe) const;
+  RefitLog(std::filesystem::path directory, LogLimits limits, FileOps& ops)
+      : directory_(std::move(directory)), limits_(limits), ops_(ops) {}
+  StoreResult<void> recover();
+  StoreResult<bool> recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last);
+  StoreResult<std::shared_ptr<Segment>> segment_for(const Key& key, Stripe& stripe, std::uint64_t sequence, std::size_t bytes);
+  StoreResult<codec::RecordPtr> load(const File& file, std::uint64_t offset, std::size_t bytes);
+  void evict();
 
-  FileOps& files_;
   std::filesystem::path directory_;
-  LogOptions options_;
+  LogLimits limits_;
+  FileOps& ops_;
   mutable std::mutex mutex_;
-  std::map<Version, std::unique_ptr<Refit>> refits_;
-  std::deque<CacheEntry> cache_order_;
-  std::uint64_t cached_bytes_ = 0, unwritten_bytes_ = 0;
-  std::vector<LogFinding> findings_;
+  std::map<Key, std::shared_ptr<Stripe>> stripes_;
+  std::deque<Cached> written_in_cache_;
+  std::uint64_t cached_bytes_ = 0;
+  bool directory_dirty_ = false;
+  std::vector<LogCut> cuts_;
 };
 
 }  // namespace deltarelay::relay
