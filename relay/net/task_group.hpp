@@ -24,7 +24,7 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   using Task = std::function<boost::asio::awaitable<void>()>;
-  /// Runs `task` on `executor` (a strand when it shares state). False, and nothing runs, when the group is stopping.
+  /// Runs `task` on `executor`, a strand or a context of one thread. False, and nothing runs, when the group is stopping.
   /// Pass a lambda, never its result; what it captures lives until the task has ended.
   [[nodiscard]] bool spawn(boost::asio::any_io_executor executor, Task task);
 
