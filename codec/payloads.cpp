@@ -32,7 +32,7 @@ bool names_ascend(const List& list) noexcept {
 
 bool is_companion_name(std::string_view name) noexcept {
   return is_plain_name(name) && !name.ends_with(".safetensors") && !name.ends_with(".safetensors.index.json") &&
-         name != "deltarelay.json" && !name.starts_with(".deltarelay");
+         name != "deltarelay.json" && name != "deltarelay.lock" && !name.starts_with(".deltarelay");
 }
 
 bool is_shard_name(std::string_view name) noexcept {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "codec/limits.hpp"
+#include "relay/store/ledger.hpp"
 #include "relay/store/sigbus_guard.hpp"
 
 namespace deltarelay::relay {
@@ -22,10 +23,16 @@ struct SlotHeader {
   std::uint64_t ordinal;
   std::uint64_t bytes;
   codec::Digest layout, target;
+  codec::Digest kernel_boot;  ///< after a power cut the slot on disk may be older than the block: then it is not used
 };
 constexpr std::size_t slot_header_bytes = 4096;
 constexpr std::size_t slot_bytes = slot_header_bytes + codec::block_bytes_max;
 static_assert(sizeof(SlotHeader) <= slot_header_bytes);
+
+codec::Digest this_kernel_boot() {
+  static const std::string id = kernel_boot_id();
+  return codec::digest_of(std::as_bytes(std::span(id)));
+}
 
 StoreError bad_frame(const boost::system::error_code& code, const Image& image) {
   return {code, "apply frame to", image.checkpoint().directory().string(), 0};
@@ -117,7 +124,7 @@ void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes table
     outcome.needs_repair.push_back(ordinal);
     return;
   }
-  SlotHeader header{0, ordinal, next_.size(), layout.digest(), entry.target};
+  SlotHeader header{0, ordinal, next_.size(), layout.digest(), entry.target, this_kernel_boot()};
   const auto header_bytes = std::as_bytes(std::span(&header, 1));
   const auto set_slot = [&](std::uint64_t copying) {
     header.copying = copying;
@@ -152,7 +159,9 @@ StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& i
   SlotHeader header{};
   std::memcpy(&header, content->data(), sizeof header);
   const auto& layout = *image.layout();
-  if (header.copying != 1 || header.layout != layout.digest() || header.ordinal >= layout.block_count()) return false;
+  if (header.copying != 1 || header.layout != layout.digest() || header.kernel_boot != this_kernel_boot() ||
+      header.ordinal >= layout.block_count())
+    return false;
   const auto id = layout.block_at(header.ordinal);
   if (header.bytes != layout.size_of(id)) return false;
   const auto block = codec::Bytes(*content).subspan(slot_header_bytes, header.bytes);

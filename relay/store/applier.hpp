@@ -52,7 +52,8 @@ class ApplyWorker {
   codec::BlockDecoder decoder_;
 };
 
-/// Finishes the copy that a slot file holds, if it holds one whole and of this image's layout. True when it did.
+/// Finishes the copy that a slot file holds, if it holds one whole, of this image's layout and of this boot of the machine
+/// (after a power cut the file may be older than the image, which is then hashed). True when it did.
 [[nodiscard]] StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image);
 
 /// Digests of all blocks in order, by up to `threads` threads. ECANCELED when `cancel` became true.

@@ -15,6 +15,7 @@ namespace deltarelay::relay {
 namespace {
 
 using codec::raw;
+constexpr const char* engine_lock_name = "deltarelay.lock";
 constexpr const char* lock_name = ".deltarelay.lock";
 constexpr const char* unfinished_name = ".deltarelay.creating";  // image_create.cpp
 
@@ -129,7 +130,23 @@ StoreResult<void> Image::sync() const {
 }
 
 StoreResult<void> Image::write_companion(const codec::FilePayload& file) const {
-  return replace_file(FileOps::real(), checkpoint_.directory() / file.name, file.content);
+  const auto path = checkpoint_.directory() / file.name;
+  if (!codec::is_companion_name(file.name)) return refused(store_errc::corrupt, "write file of refused name", path);
+  return replace_file(FileOps::real(), path, file.content);
+}
+
+StoreResult<bool> Image::try_hold_engines() {
+  if (engine_lock_) return true;
+  const auto path = checkpoint_.directory() / engine_lock_name;
+  // Readable by all, for engines run as other users and a shared flock needs no more than that.
+  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), path);
+  if (file.descriptor() < 0) return system_error(errno, "lock", path.string());
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    return system_error(errno, "lock", path.string());
+  }
+  engine_lock_ = std::move(file);
+  return true;
 }
 
 StoreResult<void> Image::write_marker(const ImageMarker& marker) const {

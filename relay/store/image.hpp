@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,13 @@ class Image {
   [[nodiscard]] StoreResult<void> check_identity() const;
   /// Every write to a block before this call is durable after it.
   [[nodiscard]] StoreResult<void> sync() const;
+  /// Error corrupt for a name that could leave the directory or that is ours.
   [[nodiscard]] StoreResult<void> write_companion(const codec::FilePayload& file) const;
   [[nodiscard]] StoreResult<void> write_marker(const ImageMarker& marker) const;
+  /// Engines hold a shared flock on `deltarelay.lock` while they read. True: none does, and none gets it before
+  /// release_engines(). Does not wait: the caller tries again until its deadline.
+  [[nodiscard]] StoreResult<bool> try_hold_engines();
+  void release_engines() noexcept { engine_lock_.reset(); }
 
  private:
   struct Mapping {
@@ -62,6 +68,7 @@ class Image {
   StoreError fault(const char* what, codec::BlockId id) const;
 
   File lock_;
+  std::optional<File> engine_lock_;
   codec::Checkpoint checkpoint_;
   std::vector<Mapping> mappings_;
 };

@@ -77,7 +77,7 @@ StoreResult<std::shared_ptr<RefitLog::Segment>> RefitLog::segment_for(const Key&
   const auto path = directory_ / fmt::format("v{}-s{}-{}.seg", raw(key.first), raw(key.second), sequence);
   auto file = ops_.open(path, OpenMode::create);
   if (!file) return file.error();
-  stripe.segments.push_back(std::make_shared<Segment>(Segment{std::move(*file), 0, false}));
+  stripe.segments.push_back(std::make_shared<Segment>(Segment{std::move(*file)}));
   directory_dirty_ = true;
   return stripe.segments.back();
 }
@@ -141,11 +141,19 @@ StoreResult<void> RefitLog::sync() {
         if (segment->dirty) dirty.push_back(segment);
     directory = directory_dirty_;
   }
-  // A failed fsync may have lost the pages: `dirty` is cleared only after success, so that the failure is seen again.
   for (const auto& segment : dirty) {
-    const std::uint64_t before = [&] { const std::scoped_lock lock(mutex_); return segment->bytes; }();
-    if (auto done = ops_.sync(segment->file); !done) return done;
+    std::uint64_t before = 0;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (segment->lost) return system_error(EIO, "sync", segment->file.path().string());
+      before = segment->bytes;
+    }
+    auto done = ops_.sync(segment->file);
     const std::scoped_lock lock(mutex_);
+    if (!done) {
+      segment->lost = true;
+      return done;
+    }
     if (segment->bytes == before) segment->dirty = false;
   }
   if (!directory) return {};
@@ -199,6 +207,31 @@ std::uint64_t RefitLog::bytes() const {
   for (const auto& [key, stripe] : stripes_)
     for (const auto& segment : stripe->segments) sum += segment->bytes;
   return sum;
+}
+
+std::uint64_t RefitLog::unwritten_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t sum = 0;
+  for (const auto& [key, stripe] : stripes_)
+    for (std::size_t i = stripe->written; i < stripe->entries.size(); ++i) sum += stripe->entries[i].bytes;
+  return sum;
+}
+
+std::vector<codec::Version> RefitLog::to_drop(std::uint64_t bytes_max, codec::Version keep_from) const {
+  std::uint64_t left = bytes();
+  std::map<codec::Version, std::uint64_t> sizes;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [key, stripe] : stripes_)
+      for (const auto& segment : stripe->segments) sizes[key.first] += segment->bytes;
+  }
+  std::vector<codec::Version> out;
+  for (const auto& [version, size] : sizes) {
+    if (left <= bytes_max || version >= keep_from) break;
+    out.push_back(version);
+    left -= std::min(left, size);
+  }
+  return out;
 }
 
 }  // namespace deltarelay::relay

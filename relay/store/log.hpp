@@ -47,13 +47,17 @@ class RefitLog {
   [[nodiscard]] StoreResult<void> write(const codec::RecordPtr& record);
   /// Errors: not_in_log, corrupt, and those of the file system.
   [[nodiscard]] StoreResult<codec::RecordPtr> read(codec::Version version, codec::StripeId stripe, codec::Sequence sequence);
-  /// What was written before this call is durable after it.
+  /// What was written before this call is durable after it. A failure stays one until the refit is dropped.
   [[nodiscard]] StoreResult<void> sync();
   /// Every record on disk, by version, stripe and sequence. Stops at the first failure to read.
   [[nodiscard]] StoreResult<void> for_each_recovered(const std::function<void(const codec::RecordPtr&)>& fn);
   [[nodiscard]] StoreResult<void> drop(codec::Version version);
   /// Bytes in segments.
   [[nodiscard]] std::uint64_t bytes() const;
+  /// Bytes published but not yet written. They are all in memory: a caller that stops publishing past a bound bounds it.
+  [[nodiscard]] std::uint64_t unwritten_bytes() const;
+  /// The oldest refits before `keep_from` whose drop() brings bytes() to `bytes_max`, or all of them if none suffices.
+  [[nodiscard]] std::vector<codec::Version> to_drop(std::uint64_t bytes_max, codec::Version keep_from) const;
   [[nodiscard]] const std::vector<LogCut>& cuts() const noexcept { return cuts_; }
 
  private:
@@ -61,6 +65,7 @@ class RefitLog {
     File file;
     std::uint64_t bytes = 0;
     bool dirty = false;
+    bool lost = false;  ///< an fsync failed: the kernel may have dropped the pages and will not say so again
   };
   struct Entry {
     std::shared_ptr<Segment> segment;  ///< null: not yet written

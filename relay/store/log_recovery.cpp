@@ -84,7 +84,7 @@ StoreResult<bool> RefitLog::recover_segment(const Key& key, std::uint64_t first,
   if (!file) return file.error();
   auto size = ops_.size(*file);
   if (!size) return size.error();
-  auto segment = std::make_shared<Segment>(Segment{std::move(*file), 0, false});
+  auto segment = std::make_shared<Segment>(Segment{std::move(*file)});
   stripe->segments.push_back(segment);
   const char* why = nullptr;
   std::uint64_t bad_end = 0;  // where the bad record would end, by its own word

@@ -1,5 +1,6 @@
 #include "relay/store/sigbus_guard.hpp"
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
@@ -12,8 +13,9 @@ thread_local sigjmp_buf* volatile resume_at = nullptr;
 
 void on_sigbus(int signal_number) {
   if (resume_at != nullptr) siglongjmp(*resume_at, 1);
-  // Not ours: the default action ends the process when the faulting instruction runs again.
+  // Not ours: end the process as if there were no guard, also when the signal was sent and no instruction faults again.
   std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
 }
 
 }  // namespace
@@ -36,7 +38,10 @@ bool guarded_copy(codec::MutableBytes to, codec::Bytes from) noexcept {
     return false;
   }
   resume_at = &here;
+  // Volatile alone does not keep the compiler from moving the copy out from between the two stores.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   resume_at = nullptr;
   return true;
 }

@@ -1,0 +1,125 @@
+#include "relay/store/verify.hpp"
+
+#include <fmt/format.h>
+
+#include "codec/checkpoint.hpp"
+#include "codec/payloads.hpp"
+#include "codec/record.hpp"
+#include "relay/store/ledger.hpp"
+#include "relay/store/sigbus_guard.hpp"
+
+namespace deltarelay::relay {
+namespace {
+
+using codec::raw;
+
+StoreError from_codec(const codec::Failure& failure, const std::filesystem::path& directory) {
+  return {failure.code, "open checkpoint" + (failure.why.empty() ? "" : " (" + failure.why + ")"),
+          failure.where.empty() ? directory.string() : failure.where, 0};
+}
+
+/// The payload of a stored record, or nothing when it is not one whole record.
+codec::Bytes payload_of(codec::Bytes record) {
+  const auto header = codec::decode_record_header(record);
+  if (!header || record.size() != codec::record_header_bytes + header->payload_bytes) return {};
+  return record.subspan(codec::record_header_bytes);
+}
+
+std::optional<codec::Layout> committed_layout(const LedgerRecord& ledger, VerifyReport& report) {
+  if (ledger.layout_record.empty()) return std::nullopt;
+  auto payload = codec::LayoutPayload::decode(payload_of(ledger.layout_record));
+  if (payload) {
+    if (auto layout = codec::Layout::decode(payload->layout)) return std::move(*layout);
+  }
+  report.findings.push_back("the ledger's LAYOUT record does not decode");
+  return std::nullopt;
+}
+
+void compare_end(const LedgerRecord& ledger, VerifyReport& report) {
+  if (ledger.end_record.empty()) return;
+  const auto end = codec::EndPayload::decode(payload_of(ledger.end_record));
+  if (!end)
+    report.findings.push_back("the ledger's END record does not decode");
+  else if (end->image != ledger.image)
+    report.findings.push_back(fmt::format("the ledger states digest {}, its END record {}", codec::to_hex(ledger.image),
+                                          codec::to_hex(end->image)));
+}
+
+StoreResult<std::vector<codec::Digest>> hash_blocks(const codec::CheckpointMap& map) {
+  install_sigbus_guard();
+  const auto& layout = map.layout();
+  std::vector<codec::Digest> table(layout.block_count());
+  std::vector<std::byte> block;
+  for (std::uint64_t ordinal = 0; ordinal < table.size(); ++ordinal) {
+    const auto id = layout.block_at(ordinal);
+    block.resize(layout.size_of(id));
+    if (!guarded_copy(block, map.block(id))) {
+      const auto& place = map.checkpoint().places().at(raw(id.tensor));
+      return StoreError{make_error_code(store_errc::mapping_fault), "read",
+                        (map.checkpoint().directory() / map.checkpoint().shards().at(place.shard).name).string(),
+                        place.file_offset + layout.offset_of(id)};
+    }
+    table[ordinal] = codec::digest_of(codec::Bytes(block));
+  }
+  return table;
+}
+
+void compare_blocks(const codec::Layout& layout, const std::vector<codec::Digest>& stated,
+                    const std::vector<codec::Digest>& found, VerifyReport& report) {
+  if (stated.size() != found.size()) {
+    report.findings.push_back(fmt::format("the ledger knows {} blocks, the image has {}", stated.size(), found.size()));
+    return;
+  }
+  for (std::uint64_t ordinal = 0; ordinal < found.size(); ++ordinal)
+    if (found[ordinal] != stated[ordinal]) report.differing.push_back(layout.block_at(ordinal));
+  if (report.differing.empty()) return;
+  const auto& first = report.differing.front();
+  report.findings.push_back(fmt::format("{} of {} blocks differ from version {}, the first is block {} of {}",
+                                        report.differing.size(), found.size(), raw(report.version), raw(first.block),
+                                        codec::display_name(layout.tensor(first.tensor).name)));
+}
+
+}  // namespace
+
+StoreResult<VerifyReport> verify_image(const std::filesystem::path& directory,
+                                       const std::optional<std::filesystem::path>& state_directory, bool deep,
+                                       std::uint32_t block_bytes) {
+  VerifyReport report;
+  std::optional<LedgerRecord> ledger;
+  std::optional<codec::Layout> expected;
+  if (state_directory) {
+    auto loaded = Ledger(*state_directory).load();
+    if (!loaded) return loaded.error();
+    ledger = std::move(*loaded);
+    if (!ledger || ledger->committed == codec::Version{0}) {
+      report.findings.push_back("the ledger states no committed version");
+      ledger.reset();
+    } else {
+      report.version = ledger->committed;
+      report.stated = ledger->image;
+      expected = committed_layout(*ledger, report);
+      compare_end(*ledger, report);
+    }
+  }
+  auto checkpoint = codec::Checkpoint::open(directory, expected ? expected->block_bytes() : block_bytes);
+  if (!checkpoint) return from_codec(checkpoint.error(), directory);
+  const auto layout = checkpoint->layout();
+  report.blocks = layout->block_count();
+  report.bytes = layout->total_bytes();
+  if (expected)
+    for (auto& difference : codec::describe_difference(*expected, *layout)) report.findings.push_back(std::move(difference));
+  if (!deep) return report;
+
+  auto map = codec::CheckpointMap::open(std::move(*checkpoint));
+  if (!map) return from_codec(map.error(), directory);
+  auto found = hash_blocks(*map);
+  if (!found) return found.error();
+  report.computed = codec::digest_of(std::span<const codec::Digest>(*found));
+  if (!ledger || *report.computed == ledger->image) return report;
+  auto stated = Ledger(*state_directory).load_digests(ledger->committed, ledger->image);
+  if (!stated) return stated.error();
+  compare_blocks(*layout, *stated, *found, report);
+  return report;
+}
+
+}  // namespace deltarelay::relay
