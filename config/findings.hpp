@@ -33,6 +33,7 @@ class Findings {
   /// Takes over the findings about another file.
   void append(const Findings& other);
   [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return list_.size(); }
   [[nodiscard]] const std::string& file() const noexcept { return file_; }
   /// By file (in the order they came in), line and column; without repetitions.
   [[nodiscard]] std::vector<Finding> sorted() const;

@@ -1,9 +1,8 @@
 // The planner: who feeds whom. A pure function of the model, so that every node computes the same plan from the same file.
 //
 // Shape: the regions form a tree over the widest links and each is entered once, at its head (the host with the largest
-// uplink). Inside a region one stream rate is chosen: each host then feeds as many children as its uplink carries at that
-// rate, and the rate is the one at which the region is done first for the refit size of the model: a high rate makes a deep
-// tree (a chain at the limit), a low one a flat tree.
+// uplink). Inside a region one stream rate is chosen (region_shape.hpp) and each host feeds as many children as its uplink
+// carries at that rate.
 // Invariants: rank is unique and every parent and every candidate of a node has a lower rank than the node, so that
 // attachments can never form a cycle, whoever moves where. Threads: a Plan is immutable.
 #pragma once
@@ -57,7 +56,8 @@ class Plan {
 
   [[nodiscard]] const std::string& mesh() const noexcept { return mesh_; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
-  /// 16 hex digits over everything above: two nodes with one digest have one plan. Guards against accidents only.
+  /// 16 hex digits over mesh and nodes, not over the epoch: one epoch with two digests is a conflict. Guards against
+  /// accidents only.
   [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
 
  private:
@@ -84,7 +84,8 @@ struct PlanResult {
   std::vector<PlanProblem> problems;
 };
 
-/// Computes the plan. Requires a model whose indexes are in range and whose names are unique. Reads no clock, no random
+/// Computes the plan. Requires a model whose indexes are in range, whose names are unique and whose
+/// rates are not 0. Reads no clock, no random
 /// source and no file; 5,000 hosts take well under a second.
 [[nodiscard]] PlanResult make_plan(const Model& model);
 
