@@ -9,6 +9,7 @@
 #include <span>
 
 #include "codec/dtype.hpp"
+#include "codec/kernels/cpu.hpp"
 #include "codec/types.hpp"
 
 namespace deltarelay::codec {
@@ -30,14 +31,27 @@ struct ScannedBlock {
   [[nodiscard]] std::size_t elements() const noexcept { return next.size() / width; }
 };
 
-/// Calls visit(position) for each changed element, ascending.
-template <class Visit>
-inline void for_each_change(std::span<const std::uint64_t> changed, Visit&& visit) {
+/// Room that positions_of() may write past the last position.
+inline constexpr std::size_t position_slack = 24;
+
+/// Writes the positions of the set bits, ascending, and returns how many. REQUIRES room for all of them and
+/// position_slack more. Four at a time without asking how many there are: with a few changes per word, a loop that ends
+/// when the bits are used up would be mispredicted once per word.
+DELTARELAY_HOT inline std::size_t positions_of(std::span<const std::uint64_t> changed, std::uint32_t* out) noexcept {
+  std::uint32_t* const begin = out;
   for (std::size_t word = 0; word < changed.size(); ++word) {
-    for (std::uint64_t bits = changed[word]; bits != 0; bits &= bits - 1) {
-      visit(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+    std::uint64_t bits = changed[word];
+    const auto count = static_cast<std::size_t>(std::popcount(bits));
+    const auto first = static_cast<std::uint32_t>(word * 64);
+    for (std::size_t at = 0; at < count; at += 4) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        out[at + i] = first + static_cast<std::uint32_t>(std::countr_zero(bits));
+        bits &= bits - 1;
+      }
     }
+    out += count;
   }
+  return static_cast<std::size_t>(out - begin);
 }
 
 /// A step as a token and its raw bits. Magnitudes 1..8 have tokens of their own, by sign; larger ones one token per
@@ -58,7 +72,7 @@ inline constexpr unsigned small_step_tokens = 16;
 }
 
 template <class Element>
-[[nodiscard]] inline StepToken step_token(Element base, Element next) noexcept {
+[[nodiscard]] DELTARELAY_HOT inline StepToken step_token(Element base, Element next) noexcept {
   const auto step = static_cast<Element>(next - base);
   const bool negative = (step >> (8 * sizeof(Element) - 1)) != 0;
   const std::uint64_t magnitude = negative ? static_cast<Element>(Element{0} - step) : step;

@@ -25,13 +25,11 @@ class SparseEncoder {
   void collect(const ScannedBlock& block);
   void choose_rice_bits();
 
-  struct Change {
-    std::uint32_t gap;
-    std::uint8_t token;
-  };
-  std::vector<Change> changes_;
-  std::vector<std::uint64_t> raws_;  // raw bits of the tokens that have some, in order
+  std::vector<std::uint32_t> gaps_;  // with slack
+  std::vector<std::uint8_t> tokens_;
+  std::vector<std::uint64_t> raws_;  // raw bits of the tokens that have some, in order; with slack
   std::vector<std::uint32_t> counts_;
+  std::size_t count_ = 0;
   PrefixCode code_;
   unsigned rice_bits_ = 0;
   std::size_t gap_bytes_ = 0, step_bytes_ = 0;
