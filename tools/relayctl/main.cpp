@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/plan_commands.hpp"
 
 namespace deltarelay::relayctl {
 
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Inspects and steers a mesh of relayd, and works on checkpoints, plans and certificates offline.",
                "relayctl"};
   add_global_options(app, context);
+  add_plan_commands(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);
 
   return run_command_line(app, context, argc, argv);
