@@ -85,8 +85,16 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_option("--cert", context.cert, "client certificate for --addr")->needs(addr);
   app.add_option("--key", context.key, "private key for --addr")->needs(addr);
   app.add_option("--ca", context.ca, "certificate authority for --addr");
-  app.add_option("-o,--output", context.format, "text, wide, json or name")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&context](const std::string& text) {
+           const auto known = formats.find(text);
+           if (known == formats.end()) {
+             throw CLI::ValidationError("--output", "\"" + text + "\" is none of text, wide, json and name");
+           }
+           context.format = known->second;
+         },
+         "text, wide, json or name")
       ->type_name("FORMAT")
       ->default_str("text");
   app.add_option_function<std::string>(

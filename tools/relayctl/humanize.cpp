@@ -27,15 +27,6 @@ std::string scaled(double value, double step, const std::array<std::string_view,
   return fmt::format("{:.{}f} {}", value, decimals, units[unit]);
 }
 
-std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
-  if (at + count > text.size()) return std::nullopt;
-  int value = 0;
-  const auto* first = text.data() + at;
-  const auto [end, error] = std::from_chars(first, first + count, value);
-  if (error != std::errc{} || end != first + count || value < 0) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::string human_bytes(std::uint64_t bytes) {
@@ -133,34 +124,6 @@ std::string format_time(std::chrono::sys_seconds at, bool utc) {
   if (offset == 0) return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", parts);
   const long minutes = std::abs(offset) / 60;
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}{}{:02}:{:02}", parts, offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
-}
-
-std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
-  using namespace std::chrono;
-  const auto y = digits(text, 0, 4);
-  const auto mo = digits(text, 5, 2);
-  const auto d = digits(text, 8, 2);
-  const auto h = digits(text, 11, 2);
-  const auto mi = digits(text, 14, 2);
-  const auto s = digits(text, 17, 2);
-  if (!y || !mo || !d || !h || !mi || !s) return std::nullopt;
-  if (text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') return std::nullopt;
-  const year_month_day date{year{*y}, month{static_cast<unsigned>(*mo)}, day{static_cast<unsigned>(*d)}};
-  if (!date.ok() || *h > 23 || *mi > 59 || *s > 60) return std::nullopt;
-  sys_seconds at = sys_days{date} + hours{*h} + minutes{*mi} + seconds{*s};
-  std::size_t rest = 19;
-  if (rest < text.size() && text[rest] == '.') {
-    do ++rest;
-    while (rest < text.size() && text[rest] >= '0' && text[rest] <= '9');
-  }
-  if (text.substr(rest) == "Z") return at;
-  const auto oh = digits(text, rest + 1, 2);
-  const auto om = digits(text, rest + 4, 2);
-  if (!oh || !om || rest + 6 != text.size() || text[rest + 3] != ':') return std::nullopt;
-  const auto offset = hours{*oh} + minutes{*om};
-  if (text[rest] == '+') return at - offset;
-  if (text[rest] == '-') return at + offset;
-  return std::nullopt;
 }
 
 }  // namespace deltarelay::relayctl

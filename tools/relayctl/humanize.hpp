@@ -17,7 +17,7 @@ namespace deltarelay::relayctl {
 [[nodiscard]] std::string human_rate(double bytes_per_second);
 /// 0.94 Gb/s: bits, for links.
 [[nodiscard]] std::string human_link_rate(double bytes_per_second);
-/// Whole numbers with thin grouping: 1 234 567.
+/// Whole numbers in groups of three: 1 234 567.
 [[nodiscard]] std::string human_count(std::uint64_t count);
 /// 58 %, 2.97 %.
 [[nodiscard]] std::string human_percent(double percent, int decimals = 0);
@@ -35,7 +35,5 @@ namespace deltarelay::relayctl {
 
 /// 2026-01-31T14:02:07Z or with the local offset. `at` is in whole seconds since 1970.
 [[nodiscard]] std::string format_time(std::chrono::sys_seconds at, bool utc);
-/// The reverse for what the daemon sends (RFC 3339, UTC or with an offset, fractions dropped).
-[[nodiscard]] std::optional<std::chrono::sys_seconds> parse_time(std::string_view text);
 
 }  // namespace deltarelay::relayctl
