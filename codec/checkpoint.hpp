@@ -5,14 +5,18 @@
 // ARCHITECTURE.md and is the same in root, daemon and tools, since all of them come through here).
 //
 // Sharded directories: with model.safetensors.index.json only what the index assigns counts; a stale copy of a tensor
-// in another shard is never read, and unlisted *.safetensors files are ignored and reported in `ignored_files`. Without an index
-// exactly one *.safetensors file must be there.
+// in another shard is never read, and unlisted *.safetensors files are ignored and reported in `ignored_files`. A
+// tensor that a listed shard holds and the index does not mention is refused: some readers would load it. Without an
+// index exactly one *.safetensors file must be there. Symbolic links to regular files are followed (model caches are
+// made of them).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/errc.hpp"
@@ -20,6 +24,12 @@
 #include "codec/limits.hpp"
 
 namespace deltarelay::codec {
+
+inline constexpr std::string_view index_file_name = "model.safetensors.index.json";
+
+/// Whether a file of this name beside the shards travels with a version: not a shard, not the index, not hidden, not
+/// one of ours (deltarelay.*), printable UTF-8 without a slash, at most 255 bytes.
+[[nodiscard]] bool companion_name_valid(std::string_view name) noexcept;
 
 /// Where one tensor's bytes are.
 struct TensorPlace {
@@ -54,18 +64,23 @@ class Checkpoint {
   [[nodiscard]] const std::vector<TensorPlace>& places() const noexcept { return places_; }
   /// Small non-tensor files beside the shards (config.json, tokenizer files, …), names sorted; the index is not one.
   [[nodiscard]] const std::vector<std::string>& companions() const noexcept { return companions_; }
-  /// *.safetensors files (and unlisted copies of tensors) that do not count, for a warning.
+  /// What does not count, one entry each, for a warning: *.safetensors files outside the index, stale copies of tensors
+  /// ("FILE: "NAME""), files that cannot be companions (too large, a name that does not travel).
   [[nodiscard]] const std::vector<std::string>& ignored_files() const noexcept { return ignored_; }
   /// True when the tensors came through model.safetensors.index.json.
-  [[nodiscard]] bool has_index() const noexcept { return has_index_; }
+  [[nodiscard]] bool has_index() const noexcept { return index_.has_value(); }
+  /// The index as it was read; nullopt without one.
+  [[nodiscard]] const std::optional<FileIdentity>& index_identity() const noexcept { return index_; }
 
  private:
+  friend class CheckpointReader;
+  Checkpoint() = default;
   std::filesystem::path directory_;
   std::shared_ptr<const Layout> layout_;
   std::vector<ShardFile> shards_;
   std::vector<TensorPlace> places_;
   std::vector<std::string> companions_, ignored_;
-  bool has_index_ = false;
+  std::optional<FileIdentity> index_;
 };
 
 /// A read-only mapping of a checkpoint's shards. Movable, not copyable; spans die with it. A file truncated under the
@@ -81,7 +96,8 @@ class CheckpointMap {
   [[nodiscard]] const Layout& layout() const noexcept { return *checkpoint_.layout(); }
   [[nodiscard]] Bytes tensor(TensorIndex index) const;
   [[nodiscard]] Bytes block(BlockId id) const;
-  /// Fails with file_changed, naming the file, when any shard is no longer the file that was opened, unchanged.
+  /// Fails with file_changed, naming the file, when any shard or the index is no longer the file that was opened,
+  /// unchanged. What the file system's clock cannot tell apart (two writes within a few milliseconds) is not noticed.
   [[nodiscard]] Checked<void> check_unchanged() const;
 
  private:

@@ -44,9 +44,10 @@ const char* sentence(errc e) noexcept {
     case errc::index_invalid: return "index is malformed";
     case errc::shard_missing: return "the index names a shard that is not there";
     case errc::tensor_missing_in_shard: return "the index gives a tensor to a shard that lacks it";
+    case errc::tensor_not_in_index: return "a shard holds a tensor that the index gives to no shard";
     case errc::tensor_in_two_shards: return "one tensor is in two shards";
     case errc::shards_without_index: return "several shards and no index";
-    case errc::too_many_tensors: return "too many tensors or shards";
+    case errc::too_many_tensors: return "too many tensors, shards or files";
     case errc::not_a_regular_file: return "not a regular file";
     case errc::file_changed: return "file changed while it was read";
     case errc::io_error: return "input/output error";

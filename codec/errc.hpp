@@ -57,9 +57,10 @@ enum class errc {
   index_invalid,            ///< model.safetensors.index.json is malformed
   shard_missing,            ///< the index names a file that is not there
   tensor_missing_in_shard,  ///< the index gives a tensor to a shard that lacks it
+  tensor_not_in_index,      ///< a shard holds a tensor that the index gives to no shard
   tensor_in_two_shards,     ///< one tensor name in two shards and no index decides
   shards_without_index,     ///< several shards and no index
-  too_many_tensors,         ///< past tensor_count_max or shard_count_max
+  too_many_tensors,         ///< past tensor_count_max, shard_count_max or companion_count_max
   not_a_regular_file,       ///< a shard is a link, device or directory
   file_changed,             ///< a file's size, time or identity changed while it was read
   io_error,                 ///< the operating system refused; see the detail

@@ -75,9 +75,13 @@ std::size_t Layout::size_of(BlockId id) const {
   return static_cast<std::size_t>(std::min<std::uint64_t>(left, block_bytes_));
 }
 
-std::uint64_t Layout::offset_of(BlockId id) const { return std::uint64_t{raw(id.block)} * block_bytes_; }
+std::uint64_t Layout::offset_of(BlockId id) const {
+  return std::uint64_t{raw(id.block)} * block_bytes_;
+}
 
-std::uint64_t Layout::ordinal(BlockId id) const { return first_block_.at(raw(id.tensor)) + raw(id.block); }
+std::uint64_t Layout::ordinal(BlockId id) const {
+  return first_block_.at(raw(id.tensor)) + raw(id.block);
+}
 
 BlockId Layout::block_at(std::uint64_t ordinal) const {
   // The last tensor that begins at or before it: tensors without blocks share a first block with their successor.
