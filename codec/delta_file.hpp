@@ -101,7 +101,7 @@ class DeltaFileReader {
   DeltaIdentity identity_;
   BeginPayload begin_;
   bool signed_ = false, file_seen_ = false;
-  std::uint64_t frames_ = 0, last_sequence_ = 0;
+  std::uint64_t frames_ = 0, last_sequence_ = 0, skipped_before_ = 0;
   std::optional<EndPayload> end_;
 };
 

@@ -1,5 +1,6 @@
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "codec/delta_file.hpp"
 #include "codec/limits.hpp"
@@ -67,7 +68,8 @@ Checked<void> DeltaFileReader::read_begin() {
   if (header.type != RecordType::begin) return failed(errc::malformed_payload, "the first record is no BEGIN");
   auto begin = BeginPayload::decode((*record)->payload());
   if (!begin) return failed(begin.error());
-  if (begin->stripe_count != 1) return failed(errc::malformed_payload, "a delta file has one stripe");
+  if (begin->stripe_count != 1 || header.stripe != StripeId{0} || header.sequence != Sequence{0})
+    return failed(errc::malformed_payload, "a delta file has one stripe");
   identity_ = {header.mesh, header.epoch, header.version};
   begin_ = *begin;
   signed_ = header.is_signed();
@@ -83,8 +85,13 @@ Checked<RecordPtr> DeltaFileReader::next() {
   if (header.mesh != identity_.mesh || header.epoch != identity_.epoch || header.version != identity_.version) {
     return failed(errc::malformed_payload, "records of more than one refit");
   }
-  // Skipped records of newer releases leave gaps; an older or repeated sequence is never right.
-  if (raw(header.sequence) <= last_sequence_) return failed(errc::malformed_payload, "records out of order");
+  if (header.is_signed() != signed_) return failed(errc::not_signed, "some records are signed and some are not");
+  // Records of newer releases are skipped and leave gaps, of exactly their number: a lost record is never taken for
+  // one.
+  const std::uint64_t skipped = reader_.skipped_records() - std::exchange(skipped_before_, reader_.skipped_records());
+  if (header.stripe != StripeId{0}) return failed(errc::malformed_payload, "a delta file has one stripe");
+  if (raw(header.sequence) != last_sequence_ + 1 + skipped)
+    return failed(errc::malformed_payload, "records out of order");
   last_sequence_ = raw(header.sequence);
   if (header.type == RecordType::end) {
     if (auto closed = close(**record); !closed) return closed.error();

@@ -131,6 +131,40 @@ TEST_SUITE("codec/delta_file") {
     CHECK(read_all(dir.path() / "absent.delta")->code == errc::io_error);
   }
 
+  TEST_CASE("no header bit of a record can be flipped unnoticed, but for the minor version") {
+    const TempDir dir;
+    const auto bytes = slurp(write_sample(dir, nullptr));
+    const auto bad = dir.path() / "bad.delta";
+    // BEGIN, the first FRAME and END.
+    const std::size_t begin_bytes = record_header_bytes + BeginPayload{}.encode().size();
+    const std::size_t end_bytes = record_header_bytes + EndPayload{}.encode().size();
+    for (const std::size_t at : {std::size_t{0}, begin_bytes, bytes.size() - end_bytes}) {
+      for (std::size_t bit = 0; bit < 8 * record_header_bytes; ++bit) {
+        if (bit / 8 == 6 || bit / 8 == 7) continue;  // minor: a newer release's records are read all the same
+        auto changed = bytes;
+        changed[at + bit / 8] = static_cast<char>(changed[at + bit / 8] ^ (1 << (bit % 8)));
+        spit(bad, changed, changed.size());
+        CAPTURE(at);
+        CAPTURE(bit);
+        CHECK(read_all(bad).has_value());
+      }
+    }
+  }
+
+  TEST_CASE("a record taken out is noticed") {
+    const TempDir dir;
+    const auto bytes = slurp(write_sample(dir, nullptr));
+    const auto bad = dir.path() / "bad.delta";
+    const std::size_t end_bytes = record_header_bytes + EndPayload{}.encode().size();
+    const std::size_t file_bytes = record_header_bytes + sample_file().encode().size();
+    auto changed = std::vector<char>(bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(end_bytes + file_bytes));
+    changed.insert(changed.end(), bytes.end() - static_cast<std::ptrdiff_t>(end_bytes), bytes.end());
+    spit(bad, changed, changed.size());
+    const auto failure = read_all(bad);
+    REQUIRE(failure.has_value());
+    CHECK(failure->text().find("records out of order") != std::string::npos);
+  }
+
   TEST_CASE("a writer that is given up leaves nothing behind") {
     const TempDir dir;
     { auto writer = DeltaFileWriter::create(dir.path() / "x.delta", identity, nullptr).value(); }
