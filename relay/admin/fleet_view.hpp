@@ -58,8 +58,8 @@ struct FleetInput {
 [[nodiscard]] RefitDocument refit_document(const FleetInput& input);
 /// The history row of the refit in `input.refit`. To be put when the refit is decided and again when it is closed.
 [[nodiscard]] VersionRow version_row(const FleetInput& input);
-/// The row of one node; empty when neither plan nor records know it.
-[[nodiscard]] std::optional<NodeRow> node_row(const FleetInput& input, const std::string& name);
+/// nodes_document() with the row of one node only; empty when neither plan nor records know it.
+[[nodiscard]] std::optional<NodesDocument> node_document(const FleetInput& input, const std::string& name);
 
 /// The version that the mesh has decided on, as far as this node knows; 0: none.
 [[nodiscard]] Version committed_version(const FleetInput& input);
