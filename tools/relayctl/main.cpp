@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tools/relayctl/cert_commands.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/relayctl/plan_commands.hpp"
 
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
                "relayctl"};
   add_global_options(app, context);
   add_plan_commands(app, context);
+  add_cert_commands(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);
 
   return run_command_line(app, context, argc, argv);
