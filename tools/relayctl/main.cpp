@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tools/relayctl/cert_commands.hpp"
+#include "tools/relayctl/checkpoint_commands.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/relayctl/plan_commands.hpp"
 
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Inspects and steers a mesh of relayd, and works on checkpoints, plans and certificates offline.",
                "relayctl"};
   add_global_options(app, context);
+  add_checkpoint_commands(app, context);
   add_plan_commands(app, context);
   add_cert_commands(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);

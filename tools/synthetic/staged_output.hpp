@@ -1,0 +1,36 @@
+// A checkpoint directory, and its master weights beside it, that appear whole or not at all.
+//
+// Everything is written into a hidden directory next to the target and renamed into place at the end, so that no reader
+// ever opens half a checkpoint and a failure leaves nothing behind. Not synced to disk: synthetic data can be made
+// again. One owner, one thread.
+#pragma once
+
+#include <filesystem>
+
+#include "codec/errc.hpp"
+
+namespace deltarelay::synthetic {
+
+/// `DIR.masters`, where the FP32 masters of the checkpoint DIR are kept.
+[[nodiscard]] std::filesystem::path masters_path(const std::filesystem::path& directory);
+
+class StagedOutput {
+ public:
+  /// Refuses (file_exists) a target or a masters directory that is there and not empty, or is no directory.
+  [[nodiscard]] static codec::Checked<StagedOutput> create(const std::filesystem::path& target, bool with_masters);
+  StagedOutput(StagedOutput&& other) noexcept;
+  StagedOutput& operator=(StagedOutput&&) = delete;
+  ~StagedOutput();
+
+  [[nodiscard]] std::filesystem::path checkpoint() const { return staging_ / "checkpoint"; }
+  [[nodiscard]] std::filesystem::path masters() const { return staging_ / "masters"; }
+  /// Puts both in their places; after a refusal neither is there.
+  [[nodiscard]] codec::Checked<void> commit();
+
+ private:
+  StagedOutput(std::filesystem::path target, std::filesystem::path staging, bool with_masters);
+  std::filesystem::path target_, staging_;
+  bool with_masters_;
+};
+
+}  // namespace deltarelay::synthetic
