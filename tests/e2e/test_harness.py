@@ -10,9 +10,12 @@ from pathlib import Path
 
 import safetensors_py as st
 import toy_model
+import wire
 from byte_proxy import ByteProxy
 from fleet import e2e_main
+from version_watch import VersionWatch
 
+FORMAT = Path(__file__).resolve().parents[2] / "codec" / "FORMAT.md"
 ODD = Path(__file__).resolve().parent.parent / "data" / "odd-safetensors"
 
 
@@ -59,6 +62,59 @@ class Reader(unittest.TestCase):
         for rate in (0.01, 0.05):
             share = toy_model.changed_share(tensors, toy_model.step(tensors, rate, seed=6))
             self.assertAlmostEqual(rate, share, delta=0.0005)
+
+
+class FakeHost:
+    """A directory with a marker and a row, which may lie."""
+    name = "fake"
+
+    def __init__(self, image, marker, row):
+        self.image, self._marker, self._row = Path(image), marker, row
+
+    def marker(self):
+        return self._marker
+
+    def row(self, seconds=0):
+        return self._row
+
+
+class Watch(unittest.TestCase):
+    def words(self, marker, row, content=None):
+        tensors = toy_model.make(seed=8)
+        with tempfile.TemporaryDirectory() as directory:
+            st.write_checkpoint(directory, content or tensors)
+            watch = VersionWatch(None)
+            watch.contents[7] = tensors
+            watch.look(FakeHost(directory, marker, row))
+            return watch
+
+    def test_a_true_word_is_judged_and_kept_silent(self):
+        watch = self.words({"version": "7", "state": "committed"}, {"version": "7", "state": "IDLE"})
+        self.assertEqual((2, []), (watch.judged, watch.false_words))
+
+    def test_a_false_word_in_either_place_is_found(self):
+        other = toy_model.step(toy_model.make(seed=8), 0.0001, seed=9)
+        self.assertRegex(self.words({"version": "7", "state": "committed"}, {}, other).false_words[0], "deltarelay.json says v7")
+        self.assertRegex(self.words({}, {"version": "7", "state": "IDLE"}, other).false_words[0], "its row says v7")
+        self.assertRegex(self.words({"version": "8", "state": "committed"}, {}).false_words[0], "v8 was never published")
+
+    def test_nothing_is_held_against_a_host_that_states_nothing(self):
+        other = toy_model.step(toy_model.make(seed=8), 0.5, seed=9)
+        watch = self.words({"version": "7", "state": "applying"}, {"version": "7", "state": "RECEIVING"}, other)
+        self.assertEqual((0, []), (watch.judged, watch.false_words))
+
+
+class Wire(unittest.TestCase):
+    def test_the_worked_example_of_the_format_is_read_and_written_again(self):
+        text = FORMAT.read_text().split("```hex record", 1)[1].split("```", 1)[0]
+        example = b"".join(bytes.fromhex(line.split("   ")[0]) for line in text.strip().splitlines())
+        record, end = wire.unpack(example)
+        self.assertEqual(len(example), end)
+        self.assertEqual((wire.FRAME, 14, 1843, 1, 77), (record.type, record.epoch, record.version, record.stripe, record.sequence))
+        self.assertEqual(hashlib.sha256(record.payload).digest(), record.sha256)
+        self.assertEqual(example, record.pack())
+        self.assertNotEqual(record.sha256, hashlib.sha256(wire.altered_payload(record).payload).digest())
+        self.assertEqual(wire.forged(record).sha256, hashlib.sha256(wire.forged(record).payload).digest())
 
 
 class Proxy(unittest.TestCase):
