@@ -1,0 +1,142 @@
+"""What happens to hosts behind the daemon's back: files cut, replaced or read-only, links cut again and again, a second daemon.
+
+No process dies of it, nobody states a version that it does not hold, and the others are not held up.
+"""
+import functools
+import os
+import signal
+import sys
+import unittest
+
+import safetensors_py as st
+import toy_model
+from byte_proxy import ByteProxy
+from fleet import BIN, Fleet, e2e_main, run, until
+from version_watch import VersionWatch
+
+REGIONS = {"us": ["root", "us-1"], "eu": ["eu-1"]}
+
+
+def largest_shard(host):
+    return max(host.image.glob("*.safetensors"), key=lambda path: path.stat().st_size)
+
+
+class BadHosts(unittest.TestCase):
+    def fleet(self, plan=None, **options):
+        fleet = self.enterContext(Fleet(plan or REGIONS, policy="quorum", quorum="0.6", **options))
+        self.first = toy_model.make(seed=1, scale=2)
+        self.second = toy_model.step(self.first, 0.03, seed=2)
+        fleet.put_image("root", self.first)
+        return fleet
+
+    def spoiled_then_published(self, spoil):
+        """One relay is spoiled while it is idle, then a refit comes: the others commit it, and the spoiled one says no false word."""
+        fleet = self.fleet()
+        fleet.start_all()
+        fleet.wait_converged(1)
+        relay = fleet["us-1"]
+        spoil(relay)
+        fleet.publish(fleet.export("second", self.second), "--wait")
+        fleet.wait_converged(2, names=["root", "eu-1"])
+        fleet.assert_images(self.second, names=["root", "eu-1"])
+        fleet.assert_all_alive()
+        outcome = until("us-1 to be repaired or to say why not", lambda: self.outcome(relay), seconds=40)
+        if outcome == "repaired":
+            fleet.assert_images(self.second)
+        else:
+            self.assertRegex(outcome["text"], r"\.safetensors")
+            self.assertNotEqual(("2", "committed"), (relay.marker().get("version"), relay.marker().get("state")))
+
+    def outcome(self, relay):
+        row = relay.row()
+        if row.get("state") == "IDLE" and row["version"] == "2":
+            return "repaired"
+        return row.get("reason")
+
+    def test_a_shard_that_lost_its_last_page(self):
+        def spoil(relay):
+            shard = largest_shard(relay)
+            os.truncate(shard, shard.stat().st_size - 4096)
+        self.spoiled_then_published(spoil)
+
+    def test_a_shard_that_was_replaced_by_another_file(self):
+        def spoil(relay):
+            shard = largest_shard(relay)
+            other = shard.with_suffix(".new")
+            other.write_bytes(shard.read_bytes())
+            other.rename(shard)
+        self.spoiled_then_published(spoil)
+
+    def test_a_shard_that_was_taken_away(self):
+        self.spoiled_then_published(lambda relay: largest_shard(relay).unlink())
+
+    def test_a_second_daemon_on_the_same_directories_does_not_start(self):
+        fleet = self.fleet()
+        fleet.start_all()
+        fleet.wait_converged(1)
+        relay = fleet["us-1"]
+        config = relay.directory / "second.yaml"
+        config.write_text(relay.config.read_text().replace(str(relay.socket), str(relay.directory / "second.sock"))
+                          + "listen: '127.0.0.1:0'\n")
+        ran = run(BIN / "relayd", "--config", config, seconds=20)
+        self.assertNotEqual(0, ran.code, ran)
+        self.assertRegex(ran.out + ran.err, "(?i)lock", ran)
+        fleet.assert_images(self.first)
+        # A lock dies with its holder: after kill -9 the next start works at once.
+        relay.kill()
+        relay.start()
+        relay.wait_ready()
+        fleet.wait_converged(1)
+
+    def test_links_that_are_cut_in_the_middle_of_records_again_and_again(self):
+        fleet = self.fleet({"us": ["root"], "eu": ["mid"], "ap": ["leaf"]}, chain=True, block_size="4KiB")
+        with fleet.behind(fleet.root, functools.partial(ByteProxy, delay_seconds=0.02)) as proxy:
+            watch = VersionWatch(fleet)
+            watch.contents.update({1: self.first, 2: self.second})
+            with watch:
+                fleet.start_all()
+                self.cut_while(proxy, fleet, 1)
+                fleet.publish(fleet.export("second", self.second))
+                self.cut_while(proxy, fleet, 2)
+                fleet.wait_converged(2)
+            self.assertEqual([], watch.false_words)
+            fleet.assert_images(self.second)
+            fleet.assert_all_alive()
+
+    def cut_while(self, proxy, fleet, version):
+        """Cuts the root's only link five times, each time as soon as something has passed since; then lets it be."""
+        for _ in range(5):
+            passed = proxy.forwarded_bytes
+            until("bytes to pass", lambda: proxy.forwarded_bytes > passed + 20_000 or fleet["mid"].marker().get("version") == str(version))
+            proxy.cut()
+        fleet.wait_converged(version)
+
+
+class TermWhileBusy(unittest.TestCase):
+    def test_every_daemon_stops_in_time_in_the_middle_of_a_refit_and_goes_on_after_a_restart(self):
+        with Fleet({"us": ["root", "us-1"], "eu": ["eu-1", "eu-2"]}) as fleet:
+            first = toy_model.make(seed=1, scale=2)
+            second = toy_model.step(first, 0.03, seed=2)
+            fleet.put_image("root", first)
+            fleet.start_all()
+            fleet.wait_converged(1)
+            fleet["eu-2"].signal(signal.SIGSTOP)
+            fleet.publish(fleet.export("second", second))
+            until("a relay to apply", lambda: fleet["us-1"].marker().get("state") == "applying")
+            for host in fleet.hosts.values():
+                self.assertEqual(0, host.stop(), host.name)
+            fleet.start_all()
+            # The root had not decided, so the refit is presumed aborted, and every host goes back.
+            fleet.wait_converged(1, seconds=90)
+            fleet.assert_images(first)
+            fleet.publish(fleet.export("third", second), "--wait")
+            version = fleet.root.get("/v1/status")["committed"]["version"]
+            self.assertNotEqual("2", version, "a version is never used twice")
+            fleet.wait_converged(version)
+            fleet.assert_images(second)
+            for host in fleet.hosts.values():
+                self.assertIsNone(st.difference(second, st.read_checkpoint(host.image)))
+
+
+if __name__ == "__main__":
+    sys.exit(e2e_main())
