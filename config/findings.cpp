@@ -10,9 +10,13 @@ std::string Finding::text() const {
   return out.append(": error: ").append(message);
 }
 
-void Findings::add(Position at, std::string message) { list_.push_back({file_, at, std::move(message)}); }
+void Findings::add(Position at, std::string message) {
+  list_.push_back({file_, at, std::move(message)});
+}
 
-void Findings::append(const Findings& other) { list_.insert(list_.end(), other.list_.begin(), other.list_.end()); }
+void Findings::append(const Findings& other) {
+  list_.insert(list_.end(), other.list_.begin(), other.list_.end());
+}
 
 std::vector<Finding> Findings::sorted() const {
   std::vector<std::string> files;

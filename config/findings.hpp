@@ -11,7 +11,7 @@
 
 namespace deltarelay::config {
 
-/// A place in a file, both counted from 1; 0 means the file as a whole.
+/// A place in a file, both counted from 1, columns in bytes; 0 means the file as a whole.
 struct Position {
   std::size_t line = 0, column = 0;
   friend auto operator<=>(const Position&, const Position&) = default;

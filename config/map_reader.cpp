@@ -5,12 +5,20 @@ namespace {
 
 const char* kind_name(YamlNode::Kind kind) {
   switch (kind) {
-    case YamlNode::Kind::null: return "nothing";
-    case YamlNode::Kind::scalar: return "a single value";
-    case YamlNode::Kind::list: return "a list";
-    case YamlNode::Kind::map: return "a map";
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::scalar:
+      return "a single value";
+    case YamlNode::Kind::list:
+      return "a list";
+    case YamlNode::Kind::map:
+      return "a map";
   }
   return "unknown";
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
 }  // namespace
@@ -74,6 +82,11 @@ void MapReader::text(std::string_view key, std::string& out) {
   if (value == nullptr) return;
   if (value->text.empty()) {
     refuse(key, "is empty");
+    return;
+  }
+  // They cannot be seen in a file, come in by escapes in quotes, and would reach terminals, logs and C functions.
+  if (std::any_of(value->text.begin(), value->text.end(), is_control)) {
+    refuse(key, "contains a control character");
     return;
   }
   out = value->text;
@@ -160,7 +173,8 @@ void MapReader::decimal(std::string_view key, double& out) {
 void MapReader::flag(std::string_view key, bool& out) {
   const YamlNode* value = scalar(key);
   if (value == nullptr) return;
-  const auto parsed = value->quoted ? Parsed<bool>(BadValue{"is quoted text; write true or false"}) : parse_flag(value->text);
+  const auto parsed =
+      value->quoted ? Parsed<bool>(BadValue{"is quoted text; write true or false"}) : parse_flag(value->text);
   if (parsed) {
     out = *parsed;
   } else {

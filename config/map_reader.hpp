@@ -1,7 +1,8 @@
 // Reads one YAML map key by key into a struct: each key once, with its range, every mistake a finding with its place.
 //
-// Layer: config. A field whose key is absent keeps the value it has, which is its default; a field whose key is wrong keeps it
-// too, so that reading goes on and later mistakes are found in the same run. finish() refuses whatever was not asked for.
+// Layer: config. A field whose key is absent keeps the value it has, which is its default; a field whose key is wrong
+// keeps it too, so that reading goes on and later mistakes are found in the same run. finish() refuses whatever was not
+// asked for.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ namespace deltarelay::config {
 
 class MapReader {
  public:
-  /// `path` stands before key names in messages, with its dot ("limits."); empty at the top. `node` must outlive the reader.
-  /// A node that is no map is a finding, and then every key is absent without further findings.
+  /// `path` stands before key names in messages, with its dot ("limits."); empty at the top. `node` must outlive the
+  /// reader. A node that is no map is a finding, and then every key is absent without further findings.
   MapReader(const YamlNode& node, std::string path, Findings& findings);
 
   [[nodiscard]] bool is_map() const noexcept { return is_map_; }

@@ -14,8 +14,11 @@ constexpr std::uint64_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 constexpr milliseconds day{86'400'000};
 
 const MapReader::Choices<Role> roles{{"root", Role::root}, {"relay", Role::relay}};
-const MapReader::Choices<LogLevel> levels{{"trace", LogLevel::trace}, {"debug", LogLevel::debug}, {"info", LogLevel::info},
-                                          {"warn", LogLevel::warn}, {"error", LogLevel::error}};
+const MapReader::Choices<LogLevel> levels{{"trace", LogLevel::trace},
+                                          {"debug", LogLevel::debug},
+                                          {"info", LogLevel::info},
+                                          {"warn", LogLevel::warn},
+                                          {"error", LogLevel::error}};
 const MapReader::Choices<LogFormat> formats{{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}};
 const MapReader::Choices<CommitPolicy> policies{{"all", CommitPolicy::all}, {"quorum", CommitPolicy::quorum}};
 const MapReader::Choices<OnTimeout> timeout_actions{{"abort", OnTimeout::abort},
@@ -37,8 +40,7 @@ class Loader {
   RelaydConfig load(const YamlNode& root) {
     MapReader top(root, "", findings_);
     top.required_text("node", config_.node);
-    (void)top.required("role");
-    top.choice("role", config_.role, roles);
+    read_role(top);
     top.required_path("topology", base_, config_.topology);
     top.required_path("state_dir", base_, config_.state_dir);
     section(top, "image", true, &Loader::image);
@@ -56,6 +58,14 @@ class Loader {
   }
 
  private:
+  /// What depends on the role is checked only when it was stated: a mistake in it is one finding, not several.
+  void read_role(MapReader& top) {
+    const auto findings_before = findings_.size();
+    (void)top.required("role");
+    top.choice("role", config_.role, roles);
+    role_known_ = findings_.size() == findings_before;
+  }
+
   void section(MapReader& top, const char* key, bool is_required, void (Loader::*read)(MapReader&)) {
     const YamlNode* node = is_required ? top.required(key) : top.node(key);
     if (node == nullptr) return;
@@ -84,6 +94,7 @@ class Loader {
   void content_key(MapReader& map) {
     map.required_path("public", base_, config_.content_key.public_key);
     optional_path(map, "private", config_.content_key.private_key);
+    if (!role_known_) return;
     const bool has_private = config_.content_key.private_key.has_value();
     if (config_.role == Role::root && !has_private) {
       map.refuse("private", "is missing; the root signs what it sends and needs the private content key");
@@ -113,12 +124,14 @@ class Loader {
     std::string mode;
     map.text("mode", mode);
     if (mode.empty()) return;
-    const bool octal = mode.size() == 4 && mode.front() == '0' && mode.find_first_not_of("01234567") == std::string::npos;
+    const bool octal =
+        mode.size() == 4 && mode.front() == '0' && mode.find_first_not_of("01234567") == std::string::npos;
     if (!octal) {
       map.refuse("mode", shown(mode) + " is not a file mode; write four octal digits, such as 0660");
     } else {
       config_.admin.mode = static_cast<std::uint32_t>(std::stoul(mode, nullptr, 8));
-      if ((config_.admin.mode & 07) != 0) map.refuse("mode", "lets every user of the host steer the daemon; end it in 0");
+      if ((config_.admin.mode & 07) != 0)
+        map.refuse("mode", "lets every user of the host steer the daemon; end it in 0");
     }
   }
 
@@ -183,15 +196,26 @@ class Loader {
   const fs::path base_;
   Findings& findings_;
   RelaydConfig config_;
+  bool role_known_ = false;
 };
 
 }  // namespace
 
-const char* name_of(Role role) noexcept { return name_in(roles, role); }
-const char* name_of(LogLevel level) noexcept { return name_in(levels, level); }
-const char* name_of(LogFormat format) noexcept { return name_in(formats, format); }
-const char* name_of(CommitPolicy policy) noexcept { return name_in(policies, policy); }
-const char* name_of(OnTimeout action) noexcept { return name_in(timeout_actions, action); }
+const char* name_of(Role role) noexcept {
+  return name_in(roles, role);
+}
+const char* name_of(LogLevel level) noexcept {
+  return name_in(levels, level);
+}
+const char* name_of(LogFormat format) noexcept {
+  return name_in(formats, format);
+}
+const char* name_of(CommitPolicy policy) noexcept {
+  return name_in(policies, policy);
+}
+const char* name_of(OnTimeout action) noexcept {
+  return name_in(timeout_actions, action);
+}
 
 LoadedConfig parse_relayd_config(const fs::path& file, std::string_view text) {
   LoadedConfig out{std::nullopt, Findings(file.string())};

@@ -1,7 +1,7 @@
 // relayd.yaml as a plain struct: each key once, with unit and default. relayd.example.yaml documents the same keys.
 //
-// Layer: config. Loading reads the file and nothing else: whether certificates, image and state directory are usable is for
-// the daemon to find out. Paths are relative to the directory of the config file and absolute after loading.
+// Layer: config. Loading reads the file and nothing else: whether certificates, image and state directory are usable is
+// for the daemon to find out. Paths are relative to the directory of the config file and absolute after loading.
 #pragma once
 
 #include <chrono>
@@ -50,12 +50,12 @@ struct LogConfig {
 
 struct LimitsConfig {
   std::uint64_t log_bytes = 64ull << 30;
-  std::uint64_t memory_bytes = 256ull << 20;       ///< frames and queues, beside the mapped image
-  std::uint64_t child_window_bytes = 8ull << 20;   ///< in flight to one child before it reads from the log
-  std::uint32_t max_children = 32;                 ///< planned and adopted together
-  std::uint32_t handshakes = 64;                   ///< at once
-  std::uint32_t apply_threads = 0;                 ///< 0: one per core
-  std::uint32_t encode_threads = 0;                ///< 0: one per core; root only
+  std::uint64_t memory_bytes = 256ull << 20;      ///< frames and queues, beside the mapped image
+  std::uint64_t child_window_bytes = 8ull << 20;  ///< in flight to one child before it reads from the log
+  std::uint32_t max_children = 32;                ///< planned and adopted together
+  std::uint32_t handshakes = 64;                  ///< at once
+  std::uint32_t apply_threads = 0;                ///< 0: one per core
+  std::uint32_t encode_threads = 0;               ///< 0: one per core; root only
   std::uint32_t io_threads = 2;
 };
 
@@ -100,7 +100,8 @@ struct LoadedConfig {
 /// The same from text that is already in memory; `file` names it in findings and is the base of relative paths.
 [[nodiscard]] LoadedConfig parse_relayd_config(const std::filesystem::path& file, std::string_view text);
 
-/// What the config and the topology must agree on: the node is a host of it, and `role` is what the topology makes of it.
+/// What the config and the topology must agree on: the node is a host of it, and `role` is what the topology makes of
+/// it.
 [[nodiscard]] Findings check_against_topology(const RelaydConfig& config, const topology::Model& model);
 
 /// The effective configuration, every key with its value, as a relayd.yaml that loads to the same again.

@@ -16,13 +16,21 @@ using topology::RegionIndex;
 
 constexpr std::size_t regions_max = 256, links_max = 1024, hosts_max = 10'000, standby_max = 16;
 constexpr std::size_t name_bytes_max = 64;
+constexpr std::size_t labels_max = 16, label_bytes_max = 128;  // a range copies them to every host of it
 constexpr std::chrono::nanoseconds rtt_max = std::chrono::seconds(10);
 
-/// Names stand in certificates (DNS:<node>), paths and metrics: letters in lower case, digits, '-' and '.' between them.
+/// Names stand in certificates (DNS:<node>), paths and metrics: letters in lower case, digits, '-' and '.' between
+/// them.
 bool is_name(std::string_view text) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   if (text.empty() || text.size() > name_bytes_max || !plain(text.front()) || !plain(text.back())) return false;
   return std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
+}
+
+/// DNS names are the same in either case.
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
 }
 
 constexpr const char* name_rule = "is not a name; use lower-case letters, digits, '-' and '.', at most 64";
@@ -38,7 +46,7 @@ class NameTable {
     if (fresh) {
       names_.push_back(first->first);
     } else {
-      findings.add(at, std::string(kind_) + " \"" + name + "\" appears twice (first at line " +
+      findings.add(at, std::string(kind_) + " " + shown(name) + " appears twice (first at line " +
                            std::to_string(first->second.second.line) + ")");
     }
     return fresh;
@@ -92,7 +100,8 @@ class TopologyLoader {
     map.finish();
   }
 
-  void each(MapReader& top, const char* key, std::size_t most, bool is_required, void (TopologyLoader::*read)(MapReader&)) {
+  void each(MapReader& top, const char* key, std::size_t most, bool is_required,
+            void (TopologyLoader::*read)(MapReader&)) {
     const std::vector<YamlNode>& items = top.list(key);
     if (items.empty() && is_required && top.is_map()) top.refuse(key, "at least one is needed");
     if (items.size() > most) {
@@ -147,13 +156,14 @@ class TopologyLoader {
     map.flag("transit", link.transit);
     if (!from || !to) return;
     if (*from == *to) {
-      map.refuse("to", "joins region \"" + model_.regions[*from].name + "\" to itself; lan_rate of the region says that");
+      map.refuse("to",
+                 "joins region " + shown(model_.regions[*from].name) + " to itself; lan_rate of the region says that");
       return;
     }
     const auto [first, fresh] = links_.emplace(std::make_pair(*from, *to), map.at().line);
     if (!fresh) {
-      map.refuse("to", "link \"" + model_.regions[*from].name + "\" to \"" + model_.regions[*to].name +
-                           "\" appears twice (first at line " + std::to_string(first->second) + ")");
+      map.refuse("to", "link " + shown(model_.regions[*from].name) + " to " + shown(model_.regions[*to].name) +
+                           " appears twice (first at line " + std::to_string(first->second) + ")");
       return;
     }
     link.from = RegionIndex{static_cast<std::uint32_t>(*from)};
@@ -193,9 +203,18 @@ class TopologyLoader {
     const YamlNode* node = map.node("labels");
     if (node == nullptr) return;
     MapReader reader(*node, "host.labels.", findings_);
+    if (node->entries.size() > labels_max) {
+      map.refuse("labels", "more than " + std::to_string(labels_max) + " entries");
+      return;
+    }
     for (const auto& entry : node->entries) {
       std::string value;
       reader.text(entry.key, value);
+      if (std::max(entry.key.size(), value.size()) > label_bytes_max) {
+        reader.refuse(entry.key.substr(0, name_bytes_max),
+                      "is longer than " + std::to_string(label_bytes_max) + " bytes");
+        continue;
+      }
       host.labels.emplace_back(entry.key, value);
     }
     std::sort(host.labels.begin(), host.labels.end());
@@ -203,24 +222,27 @@ class TopologyLoader {
 
   /// One entry, one host or a range of them.
   void add_hosts(MapReader& map, const topology::Host& like, const std::string& name, const std::string& address) {
-    const auto names = expand_ranges(name, hosts_max);
-    const auto addresses = expand_ranges(address, hosts_max);
-    if (!names) map.refuse("name", shown(name) + " " + names.error().why);
-    if (!addresses) map.refuse("address", shown(address) + " " + addresses.error().why);
-    if (!names || !addresses) return;
-    if (has_range(address) && addresses->size() != names->size()) {
-      map.refuse("address", "names " + std::to_string(addresses->size()) + " addresses for " + std::to_string(names->size()) +
-                                " hosts");
+    const auto count = range_length(name), address_count = range_length(address);
+    if (!count) map.refuse("name", shown(name) + " " + count.error().why);
+    if (!address_count) map.refuse("address", shown(address) + " " + address_count.error().why);
+    if (!count || !address_count) return;
+    if (has_range(address) && *address_count != *count) {
+      map.refuse("address",
+                 "names " + std::to_string(*address_count) + " addresses for " + std::to_string(*count) + " hosts");
       return;
     }
-    if (!has_range(address) && names->size() > 1) {
-      map.refuse("address", "needs a range as well, or " + std::to_string(names->size()) + " hosts have one address");
+    if (!has_range(address) && *count > 1) {
+      map.refuse("address", "needs a range as well, or " + std::to_string(*count) + " hosts have one address");
       return;
     }
-    if (model_.hosts.size() + names->size() > hosts_max) {
+    // Entries that turn out wrong count as well: what a file costs is bounded by this, not by how many of its hosts are
+    // right.
+    if (*count > hosts_max - hosts_named_) {
       map.refuse("name", "brings the hosts to more than " + std::to_string(hosts_max));
       return;
     }
+    hosts_named_ += *count;
+    const auto names = expand_ranges(name, hosts_max), addresses = expand_ranges(address, hosts_max);
     for (std::size_t i = 0; i < names->size(); ++i) {
       if (!add_host(map, like, (*names)[i], (*addresses)[i])) return;
     }
@@ -239,9 +261,9 @@ class TopologyLoader {
     }
     host.address = std::move(*parsed);
     if (!hosts_.add(name, map.at("name"), findings_)) return false;
-    const auto [first, fresh] = addresses_.emplace(host.address.text(), name);
+    const auto [first, fresh] = addresses_.emplace(lower_case(host.address.text()), name);
     if (!fresh) {
-      map.refuse("address", "hosts \"" + first->second + "\" and \"" + name + "\" both have " + first->first);
+      map.refuse("address", "hosts \"" + first->second + "\" and \"" + name + "\" both have " + host.address.text());
       return false;
     }
     model_.hosts.push_back(std::move(host));
@@ -274,6 +296,7 @@ class TopologyLoader {
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> links_;  // line of each
   std::unordered_map<std::string, std::string> addresses_;            // host of each
   std::vector<Position> region_places_, host_places_;
+  std::uint64_t hosts_named_ = 0;  // at most hosts_max
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // topology.yaml: from text to a checked topology::Model.
 //
-// Layer: config. Everything that can be wrong with the file is found in one pass and named with its place; a model that comes
-// out has unique names and addresses, indexes in range, every region reachable from the root, and a plan.
+// Layer: config. Everything that can be wrong with the file is found in one pass and named with its place; a model that
+// comes out has unique names and addresses, indexes in range, every region reachable from the root, and a plan.
 #pragma once
 
 #include <filesystem>

@@ -17,15 +17,30 @@ struct Unit {
   std::uint64_t factor;
 };
 
-constexpr std::array<Unit, 7> duration_units{{{"d", 86'400'000'000'000}, {"h", 3'600'000'000'000}, {"m", 60'000'000'000},
-                                              {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
-constexpr std::array<Unit, 11> size_units{{{"PiB", 1ull << 50}, {"TiB", 1ull << 40}, {"GiB", 1ull << 30}, {"MiB", 1ull << 20},
-                                           {"KiB", 1ull << 10}, {"PB", 1'000'000'000'000'000}, {"TB", 1'000'000'000'000},
-                                           {"GB", 1'000'000'000}, {"MB", 1'000'000}, {"kB", 1'000}, {"B", 1}}};
-constexpr std::array<Unit, 5> bit_units{{{"Tbps", 1'000'000'000'000}, {"Gbps", 1'000'000'000}, {"Mbps", 1'000'000},
-                                         {"kbps", 1'000}, {"bps", 1}}};
+constexpr std::array<Unit, 7> duration_units{{{"d", 86'400'000'000'000},
+                                              {"h", 3'600'000'000'000},
+                                              {"m", 60'000'000'000},
+                                              {"s", 1'000'000'000},
+                                              {"ms", 1'000'000},
+                                              {"us", 1'000},
+                                              {"ns", 1}}};
+constexpr std::array<Unit, 11> size_units{{{"PiB", 1ull << 50},
+                                           {"TiB", 1ull << 40},
+                                           {"GiB", 1ull << 30},
+                                           {"MiB", 1ull << 20},
+                                           {"KiB", 1ull << 10},
+                                           {"PB", 1'000'000'000'000'000},
+                                           {"TB", 1'000'000'000'000},
+                                           {"GB", 1'000'000'000},
+                                           {"MB", 1'000'000},
+                                           {"kB", 1'000},
+                                           {"B", 1}}};
+constexpr std::array<Unit, 5> bit_units{
+    {{"Tbps", 1'000'000'000'000}, {"Gbps", 1'000'000'000}, {"Mbps", 1'000'000}, {"kbps", 1'000}, {"bps", 1}}};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 /// "12" or "12.5" at the front of `text`, with no leading zero and at most 9 digits after the point.
 struct Number {
@@ -62,7 +77,8 @@ Parsed<std::uint64_t> scaled(const Number& number, std::uint64_t factor) {
   constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
   if (number.whole > most / factor) return BadValue{"is too large"};
   // nanos < 10^9, so only factors past 2^34 need the split.
-  const std::uint64_t part = factor / 1'000'000'000 * number.nanos + factor % 1'000'000'000 * number.nanos / 1'000'000'000;
+  const std::uint64_t part =
+      factor / 1'000'000'000 * number.nanos + factor % 1'000'000'000 * number.nanos / 1'000'000'000;
   const std::uint64_t value = number.whole * factor;
   if (part > most - value) return BadValue{"is too large"};
   return value + part;
@@ -123,7 +139,8 @@ Parsed<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     last_factor = unit->factor;
     const auto part = scaled(*number, unit->factor);
     if (!part) return part.error();
-    if (*part > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - total) return BadValue{"is too large"};
+    if (*part > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - total)
+      return BadValue{"is too large"};
     total += *part;
     text = number->rest.substr(length);
   } while (!text.empty());
@@ -135,7 +152,8 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
   if (!number) return number.error();
   if (number->rest.empty() && !number->fraction) return scaled(*number, 1);
   const Unit* unit = find_unit(size_units, number->rest);
-  if (unit == nullptr) return BadValue{"has an unknown unit; use B, kB, MB, GB, TB (by 1000) or KiB, MiB, GiB, TiB (by 1024)"};
+  if (unit == nullptr)
+    return BadValue{"has an unknown unit; use B, kB, MB, GB, TB (by 1000) or KiB, MiB, GiB, TiB (by 1024)"};
   return scaled(*number, unit->factor);
 }
 
@@ -185,11 +203,14 @@ Parsed<topology::Address> parse_address(std::string_view text) {
   std::string_view host = text.substr(0, colon);
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!bracketed && host.find(':') != std::string_view::npos) return BadValue{hint};
+  if (bracketed != (host.find(':') != std::string_view::npos)) return BadValue{hint};
+  constexpr std::size_t host_bytes_max = 253;  // of a DNS name
+  if (host.size() > host_bytes_max) return BadValue{"has a host name of more than 253 bytes"};
   constexpr std::string_view extra = ".-_";
   for (const char c : host) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
-    if (!letter && extra.find(c) == std::string_view::npos && !(bracketed && (c == ':' || c == '%'))) return BadValue{hint};
+    if (!letter && extra.find(c) == std::string_view::npos && !(bracketed && (c == ':' || c == '%')))
+      return BadValue{hint};
   }
   const auto port = parse_count(text.substr(colon + 1));
   if (!port) return BadValue{"has a port that " + port.error().why};
@@ -201,7 +222,9 @@ std::string duration_text(std::chrono::nanoseconds value) {
   return value.count() == 0 ? "0s" : in_units(duration_units, static_cast<std::uint64_t>(value.count()));
 }
 
-std::string size_text(std::uint64_t bytes) { return bytes == 0 ? "0B" : in_units(size_units, bytes); }
+std::string size_text(std::uint64_t bytes) {
+  return bytes == 0 ? "0B" : in_units(size_units, bytes);
+}
 
 std::string rate_text(topology::Rate rate) {
   return rate.bytes_per_second == 0 ? "0B/s" : in_units(size_units, rate.bytes_per_second) + "/s";

@@ -1,5 +1,5 @@
-// Numbers with units, as configuration files and command lines write them. Plain decimal only: no octal, hex, exponent, sign or
-// leading zero, so that 010 is never 8.
+// Numbers with units, as configuration files and command lines write them. Plain decimal only: no octal, hex, exponent,
+// sign or leading zero, so that 010 is never 8.
 //
 //   count     16
 //   duration  500ms  5s  1h30m  2d        (ns us ms s m h d, largest first; a bare 0 is allowed, a bare 5 is not)
@@ -7,7 +7,8 @@
 //   rate      10Gbps  381MB/s  1GiB/s     (bits with bps, kbps, Mbps, Gbps, Tbps; bytes with SIZE/s)
 //   percent   95%  1.5%  0.95             (a share of 1)
 //   flag      true  false
-// Durations, sizes and rates take a decimal fraction (1.5GiB). Layer: config; pure. A refusal is a sentence without a subject.
+// Durations, sizes and rates take a decimal fraction (1.5GiB). Layer: config; pure. A refusal is a sentence without a
+// subject.
 #pragma once
 
 #include <boost/system/result.hpp>

@@ -54,7 +54,8 @@ class Builder final : public YAML::EventHandler {
     const bool is_null = !quoted && (value == "~" || value == "null" || value.empty());
     scalar(is_null ? YamlNode::Kind::null : YamlNode::Kind::scalar, mark, value, quoted);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
     open(YamlNode::Kind::list, mark, tag);
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, YAML::EmitterStyle::value) override {
@@ -113,7 +114,8 @@ class Builder final : public YAML::EventHandler {
   void begin_entry(const std::string& key, Position at) {
     Frame& frame = stack_.back();
     const auto [first, fresh] = frame.lines.emplace(key, at.line);
-    if (!fresh) findings_.add(at, "key " + shown(key) + " appears twice (first at line " + std::to_string(first->second) + ")");
+    if (!fresh)
+      findings_.add(at, "key " + shown(key) + " appears twice (first at line " + std::to_string(first->second) + ")");
     frame.drop = !fresh;
     frame.entry.emplace();
     frame.entry->key = key;

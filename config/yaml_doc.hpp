@@ -1,9 +1,9 @@
 // YAML with places, read strictly: what a file says is what we take it to say, or it is refused.
 //
-// Layer: config. yaml-cpp and its exceptions end in yaml_doc.cpp. Of YAML, configuration needs maps, lists and scalars; the
-// rest is refused by name: anchors and aliases (which grow without bound), tags, several documents, doubled keys.
-// Everything is bounded before yaml-cpp sees the text (size, indicators, nesting), so no file costs more than a second or
-// 200 MB. Conversion of scalars is ours (units.hpp): yaml-cpp would read 010 as 8.
+// Layer: config. yaml-cpp and its exceptions end in yaml_doc.cpp. Of YAML, configuration needs maps, lists and scalars;
+// the rest is refused by name: anchors and aliases (which grow without bound), tags, several documents, doubled keys.
+// Everything is bounded before yaml-cpp sees the text (size, indicators, nesting), so no file costs more than a second
+// or 200 MB. Conversion of scalars is ours (units.hpp): yaml-cpp would read 010 as 8.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ struct YamlNode::Entry {
   YamlNode value;
 };
 
-/// Reads one document. Nothing if it has syntax errors or is past a limit; doubled keys are findings, and the first one stays.
+/// Reads one document. Nothing if it has syntax errors or is past a limit; doubled keys are findings, and the first one
+/// stays.
 [[nodiscard]] std::optional<YamlNode> parse_yaml(std::string_view text, Findings& findings);
 
 /// The whole file, at most yaml_bytes_max of it; nothing and a finding if it cannot be read or is larger.

@@ -24,8 +24,9 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-/// Walks the text once. Comments are left out of the nesting only; indicators count wherever they stand, so that nothing can
-/// be hidden from the count by text that looks like a comment or a quotation here and is none to the parser.
+/// Walks the text once. Comments are left out of the nesting only; indicators count wherever they stand, so that
+/// nothing can be hidden from the count by text that looks like a comment or a quotation here and is none to the
+/// parser.
 class Scan {
  public:
   Scan(std::string_view text, Findings& findings) : text_(text), findings_(findings) {}
@@ -35,7 +36,9 @@ class Scan {
       const std::size_t length = utf8_length(text_.substr(i));
       if (length == 0) return refuse("not valid UTF-8");
       if (length == 1 && !check_ascii(text_[i], i > 0 ? text_[i - 1] : '\n')) return false;
-      ++at_.column;
+      if (text_[i] == '\r' && text_.substr(i + 1, 1) != "\n")
+        return refuse("carriage return without a line feed; end lines with LF or CRLF");
+      at_.column += length;
       if (text_[i] == '\n') at_ = {at_.line + 1, 1};
       i += length;
     }
@@ -61,7 +64,8 @@ class Scan {
     if (c == '\n') comment_ = false;
     if (c == '\t' && !comment_) return refuse("tab; YAML wants spaces");
     if (!comment_ && !check_nesting(c)) return false;
-    const bool indicator = (c == '-' && fresh) || std::string_view(",[]{}:?!&*%|>\"'").find(c) != std::string_view::npos;
+    const bool indicator =
+        (c == '-' && fresh) || std::string_view(",[]{}:?!&*%|>\"'").find(c) != std::string_view::npos;
     if (indicator && ++indicators_ > yaml_indicators_max) {
       return refuse("more than " + std::to_string(yaml_indicators_max) + " entries; write hosts as ranges");
     }
@@ -90,6 +94,8 @@ bool within_yaml_limits(std::string_view text, Findings& findings) {
     findings.add({}, "larger than " + std::to_string(yaml_bytes_max) + " bytes; is this the right file?");
     return false;
   }
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (text.substr(0, byte_order_mark.size()) == byte_order_mark) text.remove_prefix(byte_order_mark.size());
   return Scan(text, findings).run();
 }
 

@@ -52,7 +52,8 @@ HostIndex choose_head(const Model& model, const std::vector<HostIndex>& hosts, R
 /// Fills a Plan region by region, from the root's outwards; then ranks, candidates and the digest.
 class PlanBuilder {
  public:
-  explicit PlanBuilder(const Model& model) : model_(model), members_(model.regions.size()), heads_(model.regions.size()) {
+  explicit PlanBuilder(const Model& model)
+      : model_(model), members_(model.regions.size()), heads_(model.regions.size()) {
     plan_.mesh_ = model.mesh;
     plan_.epoch_ = model.plan_epoch;
     plan_.root_ = model.root;
@@ -103,6 +104,9 @@ class PlanBuilder {
   void place_region(const RegionTree& tree, RegionIndex region) {
     RegionTask task;
     task.head = heads_[raw(region)];
+    // The region that feeds this one could not be laid out, which is already a problem: nothing comes in to share out
+    // here.
+    if (tree.entries[raw(region)].parent && !node(task.head).parent) return;
     task.rtt = model_.regions[raw(region)].rtt;
     task.payload_bytes = payload_bytes(model_.refit);
     if (tree.entries[raw(region)].parent) task.inbound = node(task.head).inbound;
@@ -205,6 +209,8 @@ std::vector<Candidate> Plan::candidates(std::string_view name) const {
   return out;
 }
 
-PlanResult make_plan(const Model& model) { return PlanBuilder(model).build(); }
+PlanResult make_plan(const Model& model) {
+  return PlanBuilder(model).build();
+}
 
 }  // namespace deltarelay::topology
