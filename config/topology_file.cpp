@@ -283,6 +283,10 @@ class TopologyLoader {
     if (items.size() > standby_max) return;
     NameTable seen("standby");
     for (const YamlNode& item : items) {
+      if (item.kind != YamlNode::Kind::scalar) {
+        findings_.add(item.at, "standby: must be a list of host names");
+        continue;
+      }
       const auto found = hosts_.find(item.text, item.at, "standby", findings_);
       if (!found || !seen.add(item.text, item.at, findings_)) continue;
       if (item.text == name) findings_.add(item.at, "standby: \"" + name + "\" is the root");
