@@ -34,6 +34,11 @@ struct Client {
       : counted(count), connection(std::move(socket), options, routes) {}
 };
 
+asio::awaitable<void> serve(std::shared_ptr<Client> client, bool too_many) {
+  auto work = too_many ? client->connection.turn_away() : client->connection.run();
+  co_await std::move(work);
+}
+
 }  // namespace
 
 /// Tasks refer to it by `this`: AdminServer's contract keeps it until they have ended.
@@ -107,11 +112,11 @@ void AdminServer::State::take(AdminConnection::Socket socket_of_client) {
   if (connections >= 2 * options.connections_max) return;
   const bool too_many = connections >= options.connections_max;
   const asio::any_io_executor strand = socket_of_client.get_executor();
-  const auto client = std::make_shared<Client>(connections, std::move(socket_of_client), options, routes);
-  const auto serve = [client, too_many] {
-    return too_many ? client->connection.turn_away() : client->connection.run();
-  };
-  const bool spawned = tasks.spawn(strand, serve);
+  auto client = std::make_shared<Client>(connections, std::move(socket_of_client), options, routes);
+  // Moved on, not copied: the group's end of task comes before what the lambda holds is gone, and the client refers to
+  // us.
+  auto task = [client = std::move(client), too_many]() mutable { return serve(std::move(client), too_many); };
+  const bool spawned = tasks.spawn(strand, std::move(task));
   static_cast<void>(spawned);  // when stopping, the connection just closes
 }
 

@@ -179,6 +179,7 @@ TEST_SUITE("relay/admin/admin_server") {
     running.start();
     RawClient client(running.path());
     client.send("GET /v1/big HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.read_until("HTTP/1.1 200 ");
     CHECK(becomes_empty(running.server()));
     CHECK(client.read_all().size() < (8u << 20));
   }
