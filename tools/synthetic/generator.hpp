@@ -17,7 +17,7 @@ struct MakeOptions {
   std::uint64_t bytes = 0;  ///< within model_bytes_min and model_bytes_max
   std::uint64_t seed = 0;
   codec::DType dtype = codec::DType::BF16;
-  std::optional<std::size_t> shards;  ///< nothing: default_shards()
+  std::optional<std::size_t> shards{};  ///< nothing: default_shards()
   unsigned threads = 1;
   bool keep_masters = true;
 };

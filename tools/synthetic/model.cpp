@@ -49,6 +49,13 @@ std::uint64_t rounded_to(double value, std::uint64_t step) {
   return std::max(step, static_cast<std::uint64_t>(std::llround(value / static_cast<double>(step))) * step);
 }
 
+void set_width(Model& model, std::uint64_t hidden) {
+  model.hidden = hidden;
+  model.intermediate = rounded_to(static_cast<double>(hidden) * 8 / 3, 16);
+  model.heads = hidden / head_width;
+  model.key_heads = std::max<std::uint64_t>(model.heads / 4, 1);
+}
+
 /// Parameters of one layer, to choose how many fit.
 std::uint64_t layer_parameters(const Model& model) {
   const std::uint64_t h = model.hidden, kv = model.key_heads * head_width;
@@ -64,10 +71,9 @@ Model design_model(std::uint64_t bytes, DType dtype) {
   const std::uint64_t width = codec::element_width(dtype), parameters = bytes / width;
   // A layer has about 10.5 h^2 parameters and there are about h / 64 of them in 85 % of the model.
   const double ideal = std::cbrt(static_cast<double>(parameters) * 0.85 * 64 / 10.5);
-  model.hidden = std::max<std::uint64_t>(rounded_to(ideal, ideal < 256 ? 16 : 64), 32);
-  model.intermediate = rounded_to(static_cast<double>(model.hidden) * 8 / 3, 16);
-  model.heads = model.hidden / head_width;
-  model.key_heads = std::max<std::uint64_t>(model.heads / 4, 1);
+  set_width(model, rounded_to(ideal, ideal < 256 ? 16 : 64));
+  // The smallest models have one layer, which must leave room for a vocabulary.
+  while (model.hidden > 16 && layer_parameters(model) > parameters * 85 / 100) set_width(model, model.hidden - 16);
   const std::uint64_t layer = layer_parameters(model);
   model.layers = std::max<std::uint64_t>(parameters * 85 / 100 / layer, 1);
 

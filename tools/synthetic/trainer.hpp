@@ -22,7 +22,7 @@ namespace deltarelay::synthetic {
 struct StepOptions {
   double change = 0;  ///< share of all elements whose stored bits change, 0 to 1
   std::uint64_t seed = 0;
-  std::optional<std::size_t> shards;  ///< nothing: files as in the source
+  std::optional<std::size_t> shards{};  ///< nothing: files as in the source
   unsigned threads = 1;
   bool keep_masters = true;
 };
