@@ -62,7 +62,7 @@ struct RegionProgress {
   std::uint64_t prepared = 0;
   std::uint64_t failed = 0;
   SlowestNode slowest;
-  double rate_bytes_per_second = 0;
+  double rate_bytes_per_second = 0;  ///< of one node, mean over those that are up
 };
 
 /// The root's phases of a refit (design: OPEN → DISTRIBUTING → PREPARING → DECIDED → CLOSED).
@@ -140,8 +140,8 @@ struct NodesDocument {
 
 struct PhaseSeconds {
   double encode = 0;
-  double distribute = 0;  ///< first frame sent to last frame received
-  double prepare = 0;     ///< until the policy was met
+  double distribute = 0;  ///< first frame sent until the policy was met: frames are applied as they arrive
+  double prepare = 0;     ///< end of the encoding until the policy was met
   double commit = 0;      ///< decision to last node committed
 };
 

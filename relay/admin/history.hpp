@@ -29,7 +29,7 @@ class History {
   /// Null when the version is not in the list. Valid until the next put().
   [[nodiscard]] const VersionRow* find(Version version) const noexcept;
 
-  /// One document a line, oldest first.
+  /// One document a line, oldest first; the oldest are left out of a text past history_bytes_max.
   [[nodiscard]] std::string text() const;
   struct Parsed;
   [[nodiscard]] static Parsed parse(std::string_view text);

@@ -1,0 +1,208 @@
+// A refit as operators see it: phase, progress by region, times per phase, and the row that history keeps.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "relay/admin/fleet_rows.hpp"
+
+namespace deltarelay::relay::admin {
+namespace {
+
+using Phase = RefitSummary::Phase;
+
+const char* phase_name(const RefitSummary& refit) {
+  switch (refit.phase) {
+    case Phase::none:
+      return "";
+    case Phase::open:
+      return "OPEN";
+    case Phase::distributing:
+      return "DISTRIBUTING";
+    case Phase::preparing:
+      return "PREPARING";
+    case Phase::deciding:
+      return "DECIDED";
+    case Phase::committed:
+      return refit.closed ? "CLOSED" : "DECIDED";
+    case Phase::aborted:
+      return "CLOSED";
+  }
+  return "";
+}
+
+/// On a relay, what its own record implies.
+const char* phase_name(NodeState state) {
+  switch (state) {
+    case NodeState::prepared:
+      return "PREPARING";
+    case NodeState::committing:
+      return "DECIDED";
+    default:
+      return "DISTRIBUTING";
+  }
+}
+
+const char* result_name(Phase phase) {
+  if (phase == Phase::committed) return "committed";
+  if (phase == Phase::aborted) return "aborted";
+  return "";
+}
+
+double seconds_between(const std::optional<Instant>& from, const std::optional<Instant>& to) {
+  if (!from || !to || *to < *from) return 0;
+  return std::round(std::chrono::duration<double>(*to - *from).count() * 1000) / 1000;
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return 0;
+  return std::round(1000.0 * static_cast<double>(std::min(part, whole)) / static_cast<double>(whole)) / 10;
+}
+
+/// Of the refit's frames, as many as anybody knows of: END states the count, before it the furthest node does.
+std::uint64_t frames_known(const Fleet& fleet, Version version) {
+  std::uint64_t total = 0, furthest = 0;
+  for (const FleetNode& node : fleet.nodes()) {
+    if (!node.receives(version)) continue;
+    total = std::max(total, node.record->frames_total);
+    furthest = std::max(furthest, node.record->frames_received);
+  }
+  return total != 0 ? total : furthest;
+}
+
+/// One region while its nodes are gone through.
+struct Tally {
+  RegionProgress shown;
+  double received = 0, applied = 0, rate = 0;
+  std::uint64_t counted = 0;
+};
+
+void count(Tally& tally, const Fleet& fleet, const FleetNode& node, Version version, std::uint64_t known) {
+  ++tally.shown.nodes_total;
+  if (!node.reachable || node.record == nullptr) return;
+  const NodeRecord& record = *node.record;
+  const bool done = record.committed == version;
+  const bool receives = node.receives(version);
+  const bool prepared = receives && (record.state == NodeState::prepared || record.state == NodeState::committing);
+  ++tally.shown.nodes_up;
+  if (done || prepared) ++tally.shown.prepared;
+  if (record.state == NodeState::failed) ++tally.shown.failed;
+  // The root receives nothing and applies last: it would be the slowest of its region until the very end.
+  if (fleet.input().is_root && node.name == fleet.input().node) return;
+  const double received = done ? 100 : receives ? percent(record.frames_received, known) : 0;
+  const double applied = done ? 100 : receives ? percent(record.frames_applied, known) : 0;
+  if (tally.shown.slowest.node.empty() || applied < tally.shown.slowest.percent) {
+    tally.shown.slowest.node = node.name;
+    tally.shown.slowest.percent = applied;
+  }
+  tally.received += received;
+  tally.applied += applied;
+  if (fleet.input().rates != nullptr) tally.rate += fleet.input().rates->bytes_per_second(node.name);
+  ++tally.counted;
+}
+
+/// In plan order. A region with nobody but the root has as much as the root.
+std::vector<RegionProgress> regions_of(const Fleet& fleet, Version version) {
+  const std::uint64_t known = frames_known(fleet, version);
+  std::vector<Tally> tallies;
+  for (const FleetNode& node : fleet.nodes()) {
+    if (node.plan == nullptr) continue;
+    auto tally =
+        std::find_if(tallies.begin(), tallies.end(), [&](const Tally& t) { return t.shown.name == node.plan->region; });
+    if (tally == tallies.end()) {
+      tally = tallies.emplace(tallies.end());
+      tally->shown.name = node.plan->region;
+    }
+    count(*tally, fleet, node, version, known);
+  }
+  std::vector<RegionProgress> regions;
+  for (Tally& tally : tallies) {
+    // Unreachable nodes count as nothing received; the root of a shared region does not count.
+    const bool root_here = fleet.input().is_root && fleet.input().plan->root().region == tally.shown.name;
+    const auto expected = static_cast<double>(tally.shown.nodes_total - (root_here ? 1u : 0u));
+    const double alone = root_here && expected == 0 ? 100 : 0;
+    tally.shown.received_percent = expected > 0 ? std::round(10 * tally.received / expected) / 10 : alone;
+    tally.shown.applied_percent = expected > 0 ? std::round(10 * tally.applied / expected) / 10 : alone;
+    if (tally.counted > 0)
+      tally.shown.rate_bytes_per_second = std::round(tally.rate / static_cast<double>(tally.counted));
+    regions.push_back(std::move(tally.shown));
+  }
+  return regions;
+}
+
+PhaseSeconds phase_seconds(const FleetInput& input) {
+  const RefitSummary& refit = input.refit;
+  // A phase that has begun lasts until now, or until the refit ended without it.
+  const bool over = refit.phase == Phase::aborted || (refit.phase == Phase::committed && refit.closed);
+  const std::optional<Instant> now = over ? refit.closed : std::optional(input.now);
+  const auto until = [&](const std::optional<Instant>& end) { return end ? end : now; };
+  PhaseSeconds seconds;
+  seconds.encode = seconds_between(refit.opened, until(refit.encoded));
+  seconds.distribute = seconds_between(refit.first_record, until(refit.prepared));
+  seconds.prepare = seconds_between(refit.encoded, until(refit.prepared));
+  if (refit.phase == Phase::committed) seconds.commit = seconds_between(refit.decided, until(refit.closed));
+  return seconds;
+}
+
+}  // namespace
+
+InFlight in_flight_view(const Fleet& fleet, Version version) {
+  const FleetInput& input = fleet.input();
+  InFlight view;
+  view.version = version;
+  if (input.is_root) {
+    view.base = input.refit.base;
+    view.phase = phase_name(input.refit);
+    view.dense_bytes = input.encode.dense_bytes;
+    view.scanned_bytes = input.encode.scanned_bytes;
+    view.payload_bytes = input.encode.payload_bytes;
+    view.changed_percent = input.encode.changed_percent;
+    view.elapsed_seconds = seconds_between(input.refit.opened, input.refit.closed ? input.refit.closed : input.now);
+  } else if (const NodeRecord* self = find_record(input, input.node); self != nullptr) {
+    view.base = input.image_version;
+    view.phase = phase_name(self->state);
+    view.payload_bytes = self->received_bytes;
+  }
+  view.regions = regions_of(fleet, version);
+  return view;
+}
+
+RefitDocument refit_document(const FleetInput& input) {
+  const Fleet fleet(input);
+  const RefitSummary& refit = input.refit;
+  RefitDocument document;
+  document.at = input.at;
+  const Version version = refit.phase != Phase::none ? refit.version : fleet.in_flight();
+  if (codec::raw(version) != 0) document.refit = in_flight_view(fleet, version);
+  if (refit.phase == Phase::none) return document;
+  document.result = result_name(refit.phase);
+  document.why = refit.why;
+  document.nodes_prepared = refit.prepared_nodes;
+  document.nodes_committed = refit.committed_nodes;
+  document.nodes_failed = refit.failed_nodes;
+  document.nodes_total = input.plan->nodes().size();
+  document.seconds = phase_seconds(input);
+  if (!document.result.empty()) document.left_out = refit.left_out;
+  return document;
+}
+
+VersionRow version_row(const FleetInput& input) {
+  const Fleet fleet(input);
+  const RefitSummary& refit = input.refit;
+  VersionRow row;
+  row.version = refit.version;
+  row.base = refit.base;
+  const auto moment = refit.decided ? refit.decided : refit.closed;
+  row.at = moment ? fleet.time_of(*moment) : input.at;
+  row.dense_bytes = input.encode.dense_bytes;
+  row.payload_bytes = input.encode.payload_bytes;
+  row.changed_percent = input.encode.changed_percent;
+  row.seconds = phase_seconds(input);
+  row.result = result_name(refit.phase);
+  row.why = refit.why;
+  row.nodes_committed = refit.committed_nodes;
+  row.nodes_total = input.plan->nodes().size();
+  row.left_out = refit.left_out;
+  return row;
+}
+
+}  // namespace deltarelay::relay::admin
