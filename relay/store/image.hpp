@@ -64,7 +64,7 @@ class Image {
     std::size_t bytes = 0;
   };
   Image(File lock, codec::Checkpoint checkpoint) : lock_(std::move(lock)), checkpoint_(std::move(checkpoint)) {}
-  StoreResult<void> map_shard(const codec::ShardFile& shard);
+  [[nodiscard]] StoreResult<void> map_shard(const codec::ShardFile& shard);
   StoreError fault(const char* what, codec::BlockId id) const;
 
   File lock_;

@@ -87,10 +87,10 @@ class RefitLog {
 
   RefitLog(std::filesystem::path directory, LogLimits limits, FileOps& ops)
       : directory_(std::move(directory)), limits_(limits), ops_(ops) {}
-  StoreResult<void> recover();
-  StoreResult<bool> recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last);
-  StoreResult<std::shared_ptr<Segment>> segment_for(const Key& key, Stripe& stripe, std::uint64_t sequence, std::size_t bytes);
-  StoreResult<codec::RecordPtr> load(const File& file, std::uint64_t offset, std::size_t bytes);
+  [[nodiscard]] StoreResult<void> recover();
+  [[nodiscard]] StoreResult<bool> recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last);
+  [[nodiscard]] StoreResult<std::shared_ptr<Segment>> segment_for(const Key& key, Stripe& stripe, std::uint64_t sequence, std::size_t bytes);
+  [[nodiscard]] StoreResult<codec::RecordPtr> load(const File& file, std::uint64_t offset, std::size_t bytes);
   void evict();
 
   std::filesystem::path directory_;

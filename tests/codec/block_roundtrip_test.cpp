@@ -1,3 +1,4 @@
+// Blocks of every dtype and kind through every encoding and back, bit for bit.
 #include <doctest/doctest.h>
 
 #include "codec/frame.hpp"

@@ -1,3 +1,4 @@
+// Delta files: written, read back, cut off and damaged.
 #include "codec/delta_file.hpp"
 
 #include <doctest/doctest.h>

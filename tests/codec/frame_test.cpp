@@ -1,3 +1,4 @@
+// Frames: several blocks in one payload, cut to size, and what a damaged one does.
 #include "codec/frame.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SIMD kernels against the scalar ones: same bytes out, at every tail and alignment.
 #include <doctest/doctest.h>
 #include <xxhash.h>
 

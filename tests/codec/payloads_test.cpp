@@ -1,3 +1,4 @@
+// Payloads of the records that are no frames: round trips, truncations and limits.
 #include "codec/payloads.hpp"
 
 #include <doctest/doctest.h>

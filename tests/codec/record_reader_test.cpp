@@ -1,3 +1,4 @@
+// Records out of a stream that is cut anywhere, or damaged.
 #include "codec/record_reader.hpp"
 
 #include <doctest/doctest.h>

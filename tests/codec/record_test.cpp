@@ -1,3 +1,4 @@
+// Record headers: fields, limits, seals and every bit flipped.
 #include "codec/record.hpp"
 
 #include <doctest/doctest.h>

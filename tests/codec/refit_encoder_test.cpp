@@ -1,3 +1,4 @@
+// A whole refit: what is encoded from two checkpoints is what turns one into the other.
 #include "codec/refit_encoder.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Content keys and signatures: right ones hold, all others do not.
 #include "codec/signature.hpp"
 
 #include <doctest/doctest.h>

@@ -1,2 +1,3 @@
+// main() of every doctest program.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

@@ -1,10 +1,11 @@
+// The admin server's answers to requests, right and wrong ones.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <atomic>
 #include <mutex>
 
-#include "admin_fixture.hpp"
+#include "tests/relay/admin/admin_fixture.hpp"
 
 using namespace deltarelay;
 using namespace deltarelay::relay::admin;

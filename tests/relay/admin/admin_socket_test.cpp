@@ -1,9 +1,10 @@
+// The admin server's Unix socket: mode, lock, and what an earlier process left.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
-#include "admin_fixture.hpp"
+#include "tests/relay/admin/admin_fixture.hpp"
 
 using namespace deltarelay;
 using namespace deltarelay::relay::admin;

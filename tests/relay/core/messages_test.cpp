@@ -1,3 +1,4 @@
+// Link messages: round trips, truncations and limits.
 #include <doctest/doctest.h>
 
 #include <algorithm>

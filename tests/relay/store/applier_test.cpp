@@ -1,3 +1,4 @@
+// The block rule: what the applier writes, refuses and leaves alone.
 #include "relay/store/applier.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Images: opened, locked, mapped, and damaged behind the daemon's back.
 #include "relay/store/image.hpp"
 
 #include <doctest/doctest.h>

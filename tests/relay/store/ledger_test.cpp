@@ -1,3 +1,4 @@
+// The ledger: durable steps, and what is left of it after a crash.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 

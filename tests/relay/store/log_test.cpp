@@ -1,3 +1,4 @@
+// The log: appended, read, evicted, torn and damaged.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
