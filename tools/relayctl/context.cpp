@@ -105,6 +105,7 @@ void add_global_options(CLI::App& app, Context& context) {
              throw CLI::ValidationError("--timeout", "\"" + text + "\" is no duration like 500ms, 10s or 2m");
            }
            context.timeout = *parsed;
+           context.timeout_given = true;
          },
          "how long one answer of the daemon may take")
       ->type_name("DURATION")

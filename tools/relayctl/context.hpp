@@ -52,6 +52,7 @@ struct Context {
   bool quiet = false;
   int verbose = 0;
   std::chrono::milliseconds timeout{10'000};  ///< for one answer of the daemon
+  bool timeout_given = false;                 ///< on the command line; work that is known to be long waits longer if not
   std::string socket = "/run/relayd/admin.sock";
   std::string addr;  ///< HOST:PORT of a remote daemon; empty: use the socket
   std::string cert;

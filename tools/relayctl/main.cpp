@@ -11,6 +11,8 @@
 #include "tools/relayctl/cert_commands.hpp"
 #include "tools/relayctl/checkpoint_commands.hpp"
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/fleet_commands.hpp"
+#include "tools/relayctl/pace.hpp"
 #include "tools/relayctl/plan_commands.hpp"
 
 namespace deltarelay::relayctl {
@@ -49,6 +51,8 @@ int main(int argc, char** argv) {
                "relayctl"};
   add_global_options(app, context);
   add_checkpoint_commands(app, context);
+  MachinePace pace;
+  add_fleet_commands(app, context, pace);
   add_plan_commands(app, context);
   add_cert_commands(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);

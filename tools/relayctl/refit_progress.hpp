@@ -1,0 +1,31 @@
+// How far a refit is and how long it still takes, from what the root says of it. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "relay/admin/documents.hpp"
+#include "tools/relayctl/context.hpp"
+
+namespace deltarelay::relayctl {
+
+/// What of the whole refit is applied, mean over the nodes. Percentages of the regions count the frames known so far;
+/// while the root still encodes they are scaled by what it has read, or the figure would start at 100 and fall.
+[[nodiscard]] double applied_percent(const relay::admin::InFlight& refit);
+/// As applied_percent(), of what has arrived.
+[[nodiscard]] double received_percent(const relay::admin::InFlight& refit);
+/// Empty while there is too little to judge by, and once nothing is left to distribute.
+[[nodiscard]] std::optional<std::chrono::milliseconds> time_left(const relay::admin::InFlight& refit);
+
+/// `00:14 elapsed, about 00:09 left`
+[[nodiscard]] std::string elapsed_text(const relay::admin::InFlight& refit);
+/// `1.84 GiB, 2.97 % changed`, with `so far, 34 % read` while the root encodes.
+[[nodiscard]] std::string size_text(const relay::admin::InFlight& refit);
+/// One line of at most 79 cells: phase, bar, counts, rate, time.
+[[nodiscard]] std::string progress_text(const Context& context, const relay::admin::RefitDocument& document);
+
+/// `v1843`; `-` for version 0, which means none.
+[[nodiscard]] std::string version_text(relay::admin::Version version);
+
+}  // namespace deltarelay::relayctl

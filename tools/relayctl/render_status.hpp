@@ -1,0 +1,18 @@
+// The one screen of `relayctl status`. Pure; under golden tests.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "relay/admin/documents.hpp"
+#include "tools/relayctl/context.hpp"
+
+namespace deltarelay::relayctl {
+
+[[nodiscard]] std::string status_text(const Context& context, const relay::admin::StatusDocument& document);
+
+/// The exit code that `status --check` gives for a health level; a level that is not known here counts as ERR.
+[[nodiscard]] ExitCode health_exit(std::string_view level);
+[[nodiscard]] Style health_style(std::string_view level);
+
+}  // namespace deltarelay::relayctl
