@@ -62,7 +62,7 @@ std::map<std::string, Below> below_lost_nodes(const Fleet& fleet) {
 Check lost_node(const Fleet& fleet, const FleetNode& lost, const Below& below) {
   std::string text = fleet.row(lost).reason->text;
   if (below.moved + below.out_of_reach > 0) {
-    text += fmt::format("; of the nodes below it {} re-attached elsewhere, {} are out of reach", below.moved,
+    text += fmt::format("; of the nodes below it {} re-attached elsewhere, {} out of reach", below.moved,
                         below.out_of_reach);
   }
   return make_check(warn, "NODE_UNREACHABLE", lost.name, std::move(text),

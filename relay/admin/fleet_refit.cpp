@@ -129,18 +129,50 @@ std::vector<RegionProgress> regions_of(const Fleet& fleet, Version version) {
   return regions;
 }
 
-PhaseSeconds phase_seconds(const FleetInput& input) {
-  const RefitSummary& refit = input.refit;
-  // A phase that has begun lasts until now, or until the refit ended without it.
-  const bool over = refit.phase == Phase::aborted || (refit.phase == Phase::committed && refit.closed);
-  const std::optional<Instant> now = over ? refit.closed : std::optional(input.now);
-  const auto until = [&](const std::optional<Instant>& end) { return end ? end : now; };
+/// When what has begun and not ended is to be taken as ended: now while the refit is under way; else when it ended, or,
+/// when nodes are still away, when it was decided.
+Instant clock_of(const Fleet& fleet) {
+  const RefitSummary& refit = fleet.input().refit;
+  if (refit.closed) return *refit.closed;
+  const bool under_way = fleet.in_flight() == refit.version;
+  return !under_way && refit.decided ? *refit.decided : fleet.input().now;
+}
+
+PhaseSeconds phase_seconds(const Fleet& fleet) {
+  const RefitSummary& refit = fleet.input().refit;
+  const Instant clock = clock_of(fleet);
   PhaseSeconds seconds;
-  seconds.encode = seconds_between(refit.opened, until(refit.encoded));
-  seconds.distribute = seconds_between(refit.first_record, until(refit.prepared));
-  seconds.prepare = seconds_between(refit.encoded, until(refit.prepared));
-  if (refit.phase == Phase::committed) seconds.commit = seconds_between(refit.decided, until(refit.closed));
+  seconds.encode = seconds_between(refit.opened, refit.encoded.value_or(clock));
+  seconds.distribute = seconds_between(refit.first_record, refit.prepared.value_or(clock));
+  seconds.prepare = seconds_between(refit.encoded, refit.prepared.value_or(clock));
+  if (refit.phase == Phase::committed) seconds.commit = seconds_between(refit.decided, clock);
   return seconds;
+}
+
+/// Nodes of the plan by how far they are with the refit.
+struct Counts {
+  std::uint64_t prepared = 0, committed = 0, failed = 0;
+};
+
+Counts counts_of(const Fleet& fleet) {
+  const RefitSummary& refit = fleet.input().refit;
+  Counts counts;
+  // The core's own count is of the moment of an abort; afterwards the records speak of what came next.
+  if (refit.phase == Phase::aborted) {
+    counts.prepared = refit.prepared_nodes;
+    counts.failed = refit.failed_nodes;
+    return counts;
+  }
+  for (const FleetNode& node : fleet.nodes()) {
+    if (node.plan == nullptr || !node.reachable || node.record == nullptr) continue;
+    const NodeState state = node.record->state;
+    const bool committed = node.at(refit.version);
+    counts.committed += committed;
+    counts.prepared +=
+        committed || (node.receives(refit.version) && (state == NodeState::prepared || state == NodeState::committing));
+    counts.failed += state == NodeState::failed;
+  }
+  return counts;
 }
 
 }  // namespace
@@ -156,7 +188,7 @@ InFlight in_flight_view(const Fleet& fleet, Version version) {
     view.scanned_bytes = input.encode.scanned_bytes;
     view.payload_bytes = input.encode.payload_bytes;
     view.changed_percent = input.encode.changed_percent;
-    view.elapsed_seconds = seconds_between(input.refit.opened, input.refit.closed ? input.refit.closed : input.now);
+    view.elapsed_seconds = seconds_between(input.refit.opened, clock_of(fleet));
   } else if (const NodeRecord* self = find_record(input, input.node); self != nullptr) {
     view.base = input.image_version;
     view.phase = phase_name(self->state);
@@ -176,11 +208,12 @@ RefitDocument refit_document(const FleetInput& input) {
   if (refit.phase == Phase::none) return document;
   document.result = result_name(refit.phase);
   document.why = refit.why;
-  document.nodes_prepared = refit.prepared_nodes;
-  document.nodes_committed = refit.committed_nodes;
-  document.nodes_failed = refit.failed_nodes;
+  const Counts counts = counts_of(fleet);
+  document.nodes_prepared = counts.prepared;
+  document.nodes_committed = counts.committed;
+  document.nodes_failed = counts.failed;
   document.nodes_total = input.plan->nodes().size();
-  document.seconds = phase_seconds(input);
+  document.seconds = phase_seconds(fleet);
   if (!document.result.empty()) document.left_out = refit.left_out;
   return document;
 }
@@ -196,10 +229,10 @@ VersionRow version_row(const FleetInput& input) {
   row.dense_bytes = input.encode.dense_bytes;
   row.payload_bytes = input.encode.payload_bytes;
   row.changed_percent = input.encode.changed_percent;
-  row.seconds = phase_seconds(input);
+  row.seconds = phase_seconds(fleet);
   row.result = result_name(refit.phase);
   row.why = refit.why;
-  row.nodes_committed = refit.committed_nodes;
+  row.nodes_committed = counts_of(fleet).committed;
   row.nodes_total = input.plan->nodes().size();
   row.left_out = refit.left_out;
   return row;

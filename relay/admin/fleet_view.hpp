@@ -56,7 +56,8 @@ struct FleetInput {
 [[nodiscard]] StatusDocument status_document(const FleetInput& input);
 [[nodiscard]] NodesDocument nodes_document(const FleetInput& input);
 [[nodiscard]] RefitDocument refit_document(const FleetInput& input);
-/// The history row of the refit in `input.refit`. To be put when the refit is decided and again when it is closed.
+/// The history row of the refit in `input.refit`. To be put when the refit is decided, and again while its count of
+/// committed nodes grows.
 [[nodiscard]] VersionRow version_row(const FleetInput& input);
 /// nodes_document() with the row of one node only; empty when neither plan nor records know it.
 [[nodiscard]] std::optional<NodesDocument> node_document(const FleetInput& input, const std::string& name);
