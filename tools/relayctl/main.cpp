@@ -11,6 +11,7 @@
 #include "tools/relayctl/cert_commands.hpp"
 #include "tools/relayctl/checkpoint_commands.hpp"
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/delta_commands.hpp"
 #include "tools/relayctl/fleet_commands.hpp"
 #include "tools/relayctl/pace.hpp"
 #include "tools/relayctl/plan_commands.hpp"
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
   add_fleet_commands(app, context, pace);
   add_plan_commands(app, context);
   add_cert_commands(app, context);
+  add_delta_commands(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);
 
   return run_command_line(app, context, argc, argv);

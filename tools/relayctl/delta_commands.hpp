@@ -1,0 +1,14 @@
+// `relayctl delta …`: refits as files. Encodes, applies and explains them without a daemon or a network.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace deltarelay::relayctl {
+
+struct Context;
+
+void add_delta_commands(CLI::App& app, Context& context);
+
+}  // namespace deltarelay::relayctl
