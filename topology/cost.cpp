@@ -14,7 +14,8 @@ struct Work {
 };
 
 Work passes(const Model& model, const RefitSize& refit) {
-  return {seconds_at(refit.checkpoint_bytes, model.rates.encode), seconds_at(refit.checkpoint_bytes, model.rates.apply)};
+  return {seconds_at(refit.checkpoint_bytes, model.rates.encode),
+          seconds_at(refit.checkpoint_bytes, model.rates.apply)};
 }
 
 /// Which of the things on the edge into `node` is as narrow as the edge itself.
@@ -26,8 +27,8 @@ Bound edge_bound(const Model& model, const PlanNode& node, const Host& host, con
   return host.downlink <= node.inbound ? Bound::downlink : Bound::uplink;
 }
 
-NodeTime time_of(const Model& model, const Plan& plan, HostIndex index, const std::vector<NodeTime>& above, const Work& work,
-                 std::uint64_t payload) {
+NodeTime time_of(const Model& model, const Plan& plan, HostIndex index, const std::vector<NodeTime>& above,
+                 const Work& work, std::uint64_t payload) {
   const PlanNode& node = plan.node(index);
   if (!node.parent) return {0, work.encode_seconds, Rate{}, Bound::encode};
   const Host& host = model.hosts[raw(index)];
@@ -41,7 +42,7 @@ NodeTime time_of(const Model& model, const Plan& plan, HostIndex index, const st
   const bool narrower = up.rate.bytes_per_second == 0 || node.inbound < up.rate;
   time.rate = narrower ? node.inbound : up.rate;
   time.arrival_seconds = up.arrival_seconds + hop_seconds(node.inbound, rtt);
-  const double transfer = seconds_at(payload, time.rate);
+  const double transfer = rest_seconds(payload, time.rate);
   const double slowest = std::max({transfer, work.encode_seconds, work.apply_seconds});
   time.done_seconds = time.arrival_seconds + slowest;
   if (slowest > transfer) {
@@ -74,7 +75,8 @@ std::string limit_text(const Plan& plan, const std::vector<NodeTime>& times, Hos
   const Bound bound = times[raw(slowest)].bound;
   // The narrow edge may be further up: go to the first node that has this rate.
   HostIndex at = slowest;
-  while (plan.node(at).parent && times[raw(*plan.node(at).parent)].rate == times[raw(at)].rate) at = *plan.node(at).parent;
+  while (plan.node(at).parent && times[raw(*plan.node(at).parent)].rate == times[raw(at)].rate)
+    at = *plan.node(at).parent;
   const PlanNode& node = plan.node(at);
   if (bound == Bound::encode) return "encoding at the root";
   if (bound == Bound::apply) return "writing the image";
@@ -87,7 +89,8 @@ std::string limit_text(const Plan& plan, const std::vector<NodeTime>& times, Hos
 }
 
 /// No plan moves the payload into a region faster than its widest path, nor past the hosts' own passes over the image.
-double region_bound(const Model& model, const RegionEntry& entry, const Work& work, std::uint64_t payload, bool has_receiver) {
+double region_bound(const Model& model, const RegionEntry& entry, const Work& work, std::uint64_t payload,
+                    bool has_receiver) {
   if (!has_receiver) return work.encode_seconds;
   const Rate root_uplink = model.hosts[raw(model.root)].uplink;
   const double transfer = seconds_at(payload, std::min(entry.path_rate, root_uplink));
@@ -123,7 +126,9 @@ RegionTime region_time(const Model& model, const Plan& plan, RegionIndex region,
 
 }  // namespace
 
-double seconds(Duration duration) noexcept { return std::chrono::duration<double>(duration).count(); }
+double seconds(Duration duration) noexcept {
+  return std::chrono::duration<double>(duration).count();
+}
 
 double seconds_at(std::uint64_t bytes, Rate rate) noexcept {
   return static_cast<double>(bytes) / static_cast<double>(rate.bytes_per_second);
@@ -131,6 +136,10 @@ double seconds_at(std::uint64_t bytes, Rate rate) noexcept {
 
 double hop_seconds(Rate rate, Duration rtt) noexcept {
   return seconds_at(frame_bytes, rate) + seconds(hop_handling) + seconds(rtt) / 2;
+}
+
+double rest_seconds(std::uint64_t payload_bytes, Rate rate) noexcept {
+  return seconds_at(payload_bytes - std::min(payload_bytes, frame_bytes), rate);
 }
 
 double payload_share(double change) noexcept {
@@ -152,12 +161,18 @@ std::uint64_t payload_bytes(const RefitSize& refit) noexcept {
 
 const char* name_of(Bound bound) noexcept {
   switch (bound) {
-    case Bound::none: return "none";
-    case Bound::link: return "link";
-    case Bound::uplink: return "uplink";
-    case Bound::downlink: return "downlink";
-    case Bound::encode: return "encode";
-    case Bound::apply: return "apply";
+    case Bound::none:
+      return "none";
+    case Bound::link:
+      return "link";
+    case Bound::uplink:
+      return "uplink";
+    case Bound::downlink:
+      return "downlink";
+    case Bound::encode:
+      return "encode";
+    case Bound::apply:
+      return "apply";
   }
   return "unknown";
 }
@@ -174,7 +189,8 @@ Prediction predict(const Model& model, const Plan& plan, const RefitSize& refit)
   for (std::size_t r = 0; r < model.regions.size(); ++r) {
     RegionTime region = region_time(model, plan, RegionIndex{static_cast<std::uint32_t>(r)}, out.nodes);
     const bool only_root = region.hosts == 1 && region.head == plan.root().name;
-    region.bound_seconds = region_bound(model, tree.entries[r], work, out.payload_bytes, !only_root && region.hosts > 0);
+    region.bound_seconds =
+        region_bound(model, tree.entries[r], work, out.payload_bytes, !only_root && region.hosts > 0);
     out.total_seconds = std::max(out.total_seconds, region.done_seconds);
     out.bound_seconds = std::max(out.bound_seconds, region.bound_seconds);
     out.regions.push_back(std::move(region));

@@ -1,12 +1,14 @@
 // What a refit costs over a plan: predicted times, the bound that no plan can beat, and what limits each region.
 //
-// Model: a refit is a stream of small frames. A host is done when its first frame has arrived and the rest has followed at the
-// rate of the narrowest edge above it. With payload F, frame s, rate B, hop latency L this gives
-//   a chain of N hosts        F/B + (N-1)(s/B + L)
-//   a d-ary tree of height H  d F/B + (H-1)(d s/B + L)
-// The root cannot send what it has not encoded, and a host is not done before its image is written: both are passes over the
-// whole checkpoint, overlapping with the transfer. Then votes travel up and the decision down: two ways through the tree.
-// Layer: topology. Pure.
+// Model: a refit is a stream of small frames. A host is done when its first frame has arrived and the rest has followed
+// at the rate of the narrowest edge above it. With payload F, frame s, rate B, hop latency L (half a round trip and the
+// handling) this gives, for the last host below the root,
+//   a chain of N hops         F/B + (N-1) s/B + N L
+//   a d-ary tree of H hops    d F/B + (H-1) d s/B + H L
+// A payload shorter than a frame counts as one frame.
+// The root cannot send what it has not encoded, and a host is not done before its image is written: both are passes
+// over the whole checkpoint, overlapping with the transfer. Then votes travel up and the decision down: two ways
+// through the tree. Layer: topology. Pure.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +30,11 @@ inline constexpr Duration commit_handling = std::chrono::milliseconds{10};
 [[nodiscard]] double seconds(Duration duration) noexcept;
 /// From a frame's first byte leaving a host to its being ready to leave the next one.
 [[nodiscard]] double hop_seconds(Rate rate, Duration rtt) noexcept;
+/// From the arrival of the first frame to that of the last one.
+[[nodiscard]] double rest_seconds(std::uint64_t payload_bytes, Rate rate) noexcept;
 
-/// Share of the dense bytes that a refit sends when `change` of the elements changed. Between measured points (0.47, 1.22 and
-/// 1.92 % at 1, 3 and 5 %) by straight lines; beyond 5 % a line to 1 at 1, which is above what is sent.
+/// Share of the dense bytes that a refit sends when `change` of the elements changed. Between measured points
+/// (0.47, 1.22 and 1.92 % at 1, 3 and 5 %) by straight lines; beyond 5 % a line to 1 at 1, which is above what is sent.
 [[nodiscard]] double payload_share(double change) noexcept;
 [[nodiscard]] std::uint64_t payload_bytes(const RefitSize& refit) noexcept;
 
@@ -48,22 +52,22 @@ struct RegionTime {
   std::string name;
   std::size_t hosts = 0;
   std::string head;
-  std::string entered_from;     ///< the host that feeds the head; empty for the root's region
-  std::uint32_t depth = 0;      ///< hops from the region's head to its deepest host
-  Rate rate;                    ///< the slowest host's
+  std::string entered_from;  ///< the host that feeds the head; empty for the root's region
+  std::uint32_t depth = 0;   ///< hops from the region's head to its deepest host
+  Rate rate;                 ///< the slowest host's
   double done_seconds = 0;
-  double bound_seconds = 0;     ///< no plan over these links and hosts is faster
-  Bound bound = Bound::none;    ///< of its last host
-  std::string limited_by;       ///< the same in words, with the name of the link or host
+  double bound_seconds = 0;   ///< no plan over these links and hosts is faster
+  Bound bound = Bound::none;  ///< of its last host
+  std::string limited_by;     ///< the same in words, with the name of the link or host
 };
 
 struct Prediction {
   std::uint64_t payload_bytes = 0;
-  double total_seconds = 0;     ///< from the first encoded frame to the last node committed
-  double commit_seconds = 0;    ///< part of it after the last host is done
+  double total_seconds = 0;   ///< from the first encoded frame to the last node committed
+  double commit_seconds = 0;  ///< part of it after the last host is done
   double bound_seconds = 0;
-  double efficiency = 0;        ///< bound / total
-  double dense_seconds = 0;     ///< the whole checkpoint over the same plan
+  double efficiency = 0;            ///< bound / total
+  double dense_seconds = 0;         ///< the whole checkpoint over the same plan
   std::vector<NodeTime> nodes;      ///< by HostIndex
   std::vector<RegionTime> regions;  ///< by RegionIndex
 };

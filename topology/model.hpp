@@ -1,7 +1,7 @@
 // The fleet as topology.yaml states it: regions, the links between them, hosts, and who feeds whom first.
 //
-// Layer: topology; values only, no I/O, nothing but the standard library. config/topology_file makes a Model and has checked
-// it (names unique, indexes in range); the planner (plan.hpp) and the cost model (cost.hpp) read it.
+// Layer: topology; values only, no I/O, nothing but the standard library. config/topology_file makes a Model and has
+// checked it (names unique, indexes in range); the planner (plan.hpp) and the cost model (cost.hpp) read it.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,12 @@ enum class RegionIndex : std::uint32_t {};
 /// Place of a host in Model::hosts, in file order; also its place in Plan::nodes().
 enum class HostIndex : std::uint32_t {};
 
-[[nodiscard]] constexpr std::size_t raw(RegionIndex index) noexcept { return static_cast<std::size_t>(index); }
-[[nodiscard]] constexpr std::size_t raw(HostIndex index) noexcept { return static_cast<std::size_t>(index); }
+[[nodiscard]] constexpr std::size_t raw(RegionIndex index) noexcept {
+  return static_cast<std::size_t>(index);
+}
+[[nodiscard]] constexpr std::size_t raw(HostIndex index) noexcept {
+  return static_cast<std::size_t>(index);
+}
 
 /// Payload bytes per second. 0 means "not stated" and is replaced by a default while a topology file is read.
 struct Rate {
@@ -65,8 +69,8 @@ struct Host {
 };
 
 struct Limits {
-  std::uint32_t max_children = 16;    ///< children of a host that does not say otherwise
-  std::uint32_t max_candidates = 8;   ///< length of a node's candidate list, the root included
+  std::uint32_t max_children = 16;   ///< children of a host that does not say otherwise
+  std::uint32_t max_candidates = 8;  ///< length of a node's candidate list, the root included
 };
 
 /// The refit that the plan is made for: fan-out trades rate against depth, and which is better depends on the size.

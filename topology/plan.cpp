@@ -123,7 +123,7 @@ class PlanBuilder {
     if (task.hosts.empty() && task.egress.empty()) return;
     const auto shape = best_shape(model_, task);
     if (!shape) {
-      problems_.push_back({PlanProblem::Subject::region, raw(region), too_few_children(task)});
+      problems_.push_back({PlanProblem::Subject::region, raw(region), why_not_fed(task)});
       return;
     }
     for (const Edge& edge : shape->edges) {
@@ -131,12 +131,18 @@ class PlanBuilder {
     }
   }
 
-  [[nodiscard]] std::string too_few_children(const RegionTask& task) const {
+  [[nodiscard]] std::string why_not_fed(const RegionTask& task) const {
     std::uint64_t room = model_.hosts[raw(task.head)].max_children;
     for (const HostIndex host : task.hosts) room += model_.hosts[raw(host)].max_children;
-    return "the hosts of region \"" + model_.regions[raw(model_.hosts[raw(task.head)].region)].name + "\" may have " +
-           std::to_string(room) + " children together, and " + std::to_string(task.hosts.size() + task.egress.size()) +
-           " have to be fed from head \"" + model_.hosts[raw(task.head)].name + "\"; raise max_children";
+    const std::size_t needed = task.hosts.size() + task.egress.size();
+    const Host& head = model_.hosts[raw(task.head)];
+    const std::string region = "region \"" + model_.region_of(head).name + "\"";
+    if (room >= needed) {
+      return "the uplinks of " + region + " are too narrow to feed " + std::to_string(needed) + " hosts from head \"" +
+             head.name + "\" at any rate; raise them";
+    }
+    return "the hosts of " + region + " may have " + std::to_string(room) + " children together, and " +
+           std::to_string(needed) + " have to be fed from head \"" + head.name + "\"; raise max_children";
   }
 
   void attach(HostIndex parent, HostIndex child, Rate rate) {

@@ -1,10 +1,10 @@
-// The planner: who feeds whom. A pure function of the model, so that every node computes the same plan from the same file.
+// The planner: who feeds whom. A pure function of the model, so that every node computes the same plan from the same
+// file.
 //
 // Shape: the regions form a tree over the widest links and each is entered once, at its head (the host with the largest
-// uplink). Inside a region one stream rate is chosen (region_shape.hpp) and each host feeds as many children as its uplink
-// carries at that rate.
-// Invariants: rank is unique and every parent and every candidate of a node has a lower rank than the node, so that
-// attachments can never form a cycle, whoever moves where. Threads: a Plan is immutable.
+// uplink). Inside a region one stream rate is chosen (region_shape.hpp) and each host feeds as many children as its
+// uplink carries at that rate. Invariants: rank is unique and every parent and every candidate of a node has a lower
+// rank than the node, so that attachments can never form a cycle, whoever moves where. Threads: a Plan is immutable.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,11 @@ struct PlanNode {
   std::uint32_t rank = 0;   ///< 0 for the root; places in order of distance from it
   std::uint32_t depth = 0;  ///< hops from the root
   bool region_head = false;
-  std::optional<HostIndex> parent;     ///< none for the root
-  std::vector<HostIndex> children;     ///< in rank order
-  std::vector<HostIndex> candidates;   ///< where to attach, best first; begins with the parent, ends with the root
-  Rate inbound;  ///< what the plan lets the edge from the parent carry; 0 for the root
+  std::optional<HostIndex> parent;    ///< none for the root
+  std::vector<HostIndex> children;    ///< in rank order
+  /// Where to attach, best first: begins with the parent and ends with the root. The root's own children have it first only.
+  std::vector<HostIndex> candidates;
+  Rate inbound;                       ///< what the plan lets the edge from the parent carry; 0 for the root
 };
 
 /// A place where a node may attach.

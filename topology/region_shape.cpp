@@ -35,13 +35,17 @@ std::vector<HostIndex> by_room(const Model& model, const std::vector<HostIndex>&
   return sorted;
 }
 
-/// Hands out children breadth first. Regions beyond come before hosts of the region, because their way is longest; but the
-/// last host that still has room keeps some for its own region, or the tree could not grow.
+/// Hands out children breadth first. Regions beyond come before hosts of the region, because their way is longest; but
+/// the last host that still has room keeps some for its own region, or the tree could not grow.
 class Filler {
  public:
   Filler(const Model& model, const RegionTask& task, Rate rate)
-      : model_(model), task_(task), rate_(rate), pending_(by_room(model, task.hosts, rate)),
-        egress_open_(task.egress.size(), true), egress_left_(task.egress.size()) {
+      : model_(model),
+        task_(task),
+        rate_(rate),
+        pending_(by_room(model, task.hosts, rate)),
+        egress_open_(task.egress.size(), true),
+        egress_left_(task.egress.size()) {
     shape_.rate = rate;
   }
 
@@ -92,7 +96,7 @@ class Filler {
   }
 
   void finish(double arrival_seconds, Rate rate) {
-    shape_.done_seconds = std::max(shape_.done_seconds, arrival_seconds + seconds_at(task_.payload_bytes, rate));
+    shape_.done_seconds = std::max(shape_.done_seconds, arrival_seconds + rest_seconds(task_.payload_bytes, rate));
   }
 
   const Model& model_;

@@ -1,12 +1,12 @@
 // The tree inside one region: who feeds whom at which rate, and which hosts feed the regions beyond.
 //
-// One stream rate r holds for the whole region. A host then carries uplink / r children, so a high rate makes a deep tree (a
-// chain at the limit) and a low one a flat tree:
+// One stream rate r holds for the whole region. A host then carries uplink / r children, so a high rate makes a deep
+// tree (a chain at the limit) and a low one a flat tree:
 //
 //   time(r) = payload / r  +  depth(r) x (frame / r + handling + rtt / 2)
 //
-// Rates worth trying are those at which some host gains or loses a child. Of the rates within one per cent of the best time
-// the one with the shortest way to the hosts is taken: depth costs small refits time and every refit robustness.
+// Rates worth trying are those at which some host gains or loses a child. Of the rates within one per cent of the best
+// time the one with the shortest way to the hosts is taken: depth costs small refits time and every refit robustness.
 // Layer: topology, inside the planner. Pure.
 #pragma once
 

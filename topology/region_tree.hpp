@@ -17,8 +17,8 @@ struct RegionEntry {
 };
 
 struct RegionTree {
-  std::vector<RegionEntry> entries;   ///< by RegionIndex
-  std::vector<RegionIndex> order;     ///< reached regions, parents before the regions they feed
+  std::vector<RegionEntry> entries;  ///< by RegionIndex
+  std::vector<RegionIndex> order;    ///< reached regions, parents before the regions they feed
 };
 
 [[nodiscard]] RegionTree make_region_tree(const Model& model);

@@ -73,8 +73,8 @@ std::string render_dot(const Model& model, const Plan& plan) {
   for (const HostIndex index : plan.by_rank()) {
     const PlanNode& node = plan.node(index);
     if (!node.parent) continue;
-    out += "  " + quoted(plan.node(*node.parent).name) + " -> " + quoted(node.name) + " [label=" +
-           quoted(rate_text(node.inbound)) + "];\n";
+    out += "  " + quoted(plan.node(*node.parent).name) + " -> " + quoted(node.name) +
+           " [label=" + quoted(rate_text(node.inbound)) + "];\n";
   }
   return out + "}\n";
 }
@@ -98,6 +98,8 @@ std::string bytes_text(std::uint64_t bytes) {
   return number + " " + units[unit];
 }
 
-std::string rate_text(Rate rate) { return bytes_text(rate.bytes_per_second) + "/s"; }
+std::string rate_text(Rate rate) {
+  return bytes_text(rate.bytes_per_second) + "/s";
+}
 
 }  // namespace deltarelay::topology
