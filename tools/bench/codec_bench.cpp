@@ -1,204 +1,178 @@
-// How fast the codec is, beside what the memory of the same machine gives: every rate is in dense bytes (the size of
-// the new blocks), so that the rows can be divided by each other. Targets: encode >= half of "read both", decode +
-// verify + apply >= 0.7 of memcpy (ARCHITECTURE.md, "Speed").
-//
-// The working set is larger than the caches; the weights are normal, the update has one size for all, which is what an
-// optimizer step at a small learning rate leaves of BF16 weights.
+// How fast the codec is, beside what the memory of the same machine gives in the same run. Every rate is in dense bytes
+// (the size of the new checkpoint), so that rows can be divided by each other: tools/bench/table.py does, and
+// docs/benchmarks.md holds its table. Targets: encode at least half of read_both, decode_verify_apply at least 0.7 of
+// copy_memory.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <random>
 #include <vector>
 
-#include "codec/bytes.hpp"
 #include "codec/digest.hpp"
 #include "codec/frame.hpp"
 #include "codec/kernels/scan.hpp"
 #include "codec/limits.hpp"
+#include "codec/refit_encoder.hpp"
+#include "tools/bench/trained_pair.hpp"
 
 namespace {
 
 using namespace deltarelay::codec;
+using deltarelay::bench::Batch;
+using deltarelay::bench::TrainedPair;
 
-constexpr std::size_t model_bytes = 192 * mib;
-constexpr std::size_t block_bytes = block_bytes_default;
-constexpr std::size_t block_count = model_bytes / block_bytes;
-constexpr std::size_t blocks_per_frame = 16;
+/// Gives the batches of a pair in turns, and counts the bytes that were worked on.
+class Turns {
+ public:
+  Turns(benchmark::State& state, std::int64_t percent) : state_(state), pair_(TrainedPair::changed(percent)) {}
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+  ~Turns() { state_.SetBytesProcessed(static_cast<std::int64_t>(bytes_)); }
 
-std::uint16_t rounded(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-// Two checkpoints whose share of changed elements is near `percent`, and the frames between them.
-struct Workload {
-  std::vector<std::byte> base = std::vector<std::byte>(model_bytes);
-  std::vector<std::byte> next = std::vector<std::byte>(model_bytes);
-  std::vector<EncodedFrame> frames;
-  FrameStats stats;
-
-  explicit Workload(std::int64_t percent) {
-    // Found by trial on this distribution: the update whose rounding changes about this share.
-    const float size = percent < 2 ? 2.8e-7f : percent < 4 ? 0.9e-6f : 1.65e-6f;
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal;
-    // One block of each is drawn and shuffled by rotation: drawing all takes longer than the benchmark.
-    std::vector<float> weights(1u << 20), updates((1u << 20) + 4099);
-    for (float& value : weights) value = 0.02f * normal(random);
-    for (float& value : updates) value = size * normal(random);
-    for (std::size_t i = 0; i < model_bytes / 2; ++i) {
-      const float master = weights[i % weights.size()];
-      store_le(base.data() + 2 * i, rounded(master));
-      store_le(next.data() + 2 * i, rounded(master + updates[i % updates.size()]));
-    }
-    encode();
+  const Batch& next() {
+    // Goes on where the last benchmark stopped, so that no repetition begins with a warm batch.
+    static std::size_t turn = 0;
+    const Batch& batch = pair_.batches()[turn++ % pair_.batches().size()];
+    bytes_ += batch.bytes;
+    return batch;
   }
-  [[nodiscard]] Bytes base_block(std::size_t i) const { return Bytes(base).subspan(i * block_bytes, block_bytes); }
-  [[nodiscard]] Bytes next_block(std::size_t i) const { return Bytes(next).subspan(i * block_bytes, block_bytes); }
-  [[nodiscard]] std::vector<BlockInput> inputs(std::size_t first) const {
-    std::vector<BlockInput> out;
-    for (std::size_t i = first; i < std::min(first + blocks_per_frame, block_count); ++i) {
-      out.push_back(
-          {{TensorIndex{0}, BlockIndex{static_cast<std::uint32_t>(i)}}, DType::BF16, base_block(i), next_block(i)});
-    }
-    return out;
+  void count_payload() {
+    state_.counters["changed_%"] = pair_.changed_percent();
+    state_.counters["payload_%"] = pair_.payload_percent();
   }
-  void encode() {
-    FrameEncoder encoder;
-    for (std::size_t first = 0; first < block_count; first += blocks_per_frame) encoder.encode(inputs(first), frames);
-    for (const EncodedFrame& frame : frames) stats += frame.stats;
-  }
+
+ private:
+  benchmark::State& state_;
+  const TrainedPair& pair_;
+  std::uint64_t bytes_ = 0;
 };
 
-const Workload& workload(std::int64_t percent) {
-  static std::map<std::int64_t, std::unique_ptr<Workload>> made;
-  auto& slot = made[percent];
-  if (!slot) slot = std::make_unique<Workload>(percent);
-  return *slot;
-}
-
-void count_dense(benchmark::State& state) {
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(model_bytes));
-}
-void count_payload(benchmark::State& state, const Workload& work) {
-  std::uint64_t payload = 0;
-  for (const EncodedFrame& frame : work.frames) payload += frame.payload.size();
-  state.counters["changed_%"] =
-      100.0 * static_cast<double>(work.stats.changed_elements) / static_cast<double>(model_bytes / 2);
-  state.counters["payload_%"] = 100.0 * static_cast<double>(payload) / static_cast<double>(model_bytes);
-}
-
-// Reads both checkpoints and does nothing with them: what any encoder pays at the least.
+/// Reads both checkpoints and does nothing with them: what any encoder pays at the least.
 void read_both(benchmark::State& state) {
-  const Workload& work = workload(3);
+  Turns turns(state, 3);
   for (auto _ : state) {
-    bool equal = true;
-    for (std::size_t i = 0; i < block_count; ++i) {
-      std::uint64_t difference = 0;
-      const std::byte* a = work.base_block(i).data();
-      const std::byte* b = work.next_block(i).data();
-      for (std::size_t at = 0; at < block_bytes; at += 8) {
-        std::uint64_t x, y;
-        std::memcpy(&x, a + at, 8);
-        std::memcpy(&y, b + at, 8);
-        difference |= x ^ y;
+    std::uint64_t difference = 0;
+    for (const BlockInput& block : turns.next().blocks) {
+      std::uint64_t lanes[4] = {};
+      for (std::size_t at = 0; at + 32 <= block.next.size(); at += 32) {
+        std::uint64_t x[4], y[4];
+        std::memcpy(x, block.base.data() + at, 32);
+        std::memcpy(y, block.next.data() + at, 32);
+        for (int lane = 0; lane < 4; ++lane) lanes[lane] |= x[lane] ^ y[lane];
       }
-      equal &= difference == 0;
+      difference |= lanes[0] | lanes[1] | lanes[2] | lanes[3];
     }
-    benchmark::DoNotOptimize(equal);
+    benchmark::DoNotOptimize(difference);
   }
-  count_dense(state);
 }
 
 void copy_memory(benchmark::State& state) {
-  const Workload& work = workload(3);
-  std::vector<std::byte> out(model_bytes);
+  Turns turns(state, 3);
+  const MutableBytes image = TrainedPair::image();
   for (auto _ : state) {
-    for (std::size_t i = 0; i < block_count; ++i) {
-      std::memcpy(out.data() + i * block_bytes, work.next_block(i).data(), block_bytes);
-    }
+    const Batch& batch = turns.next();
+    for (std::size_t i = 0; i < batch.blocks.size(); ++i)
+      std::ranges::copy(batch.blocks[i].next, image.begin() + static_cast<std::ptrdiff_t>(batch.offsets[i]));
     benchmark::ClobberMemory();
   }
-  count_dense(state);
 }
 
 void hash(benchmark::State& state) {
-  const Workload& work = workload(3);
-  for (auto _ : state) {
-    for (std::size_t i = 0; i < block_count; ++i) benchmark::DoNotOptimize(digest_of(work.next_block(i)));
-  }
-  count_dense(state);
+  Turns turns(state, 3);
+  for (auto _ : state)
+    for (const BlockInput& block : turns.next().blocks) benchmark::DoNotOptimize(digest_of(block.next));
 }
 
 void scan(benchmark::State& state) {
-  const Workload& work = workload(state.range(0));
-  std::vector<std::uint64_t> mask(kernels::mask_words(block_bytes / 2));
-  for (auto _ : state) {
-    for (std::size_t i = 0; i < block_count; ++i) {
-      benchmark::DoNotOptimize(kernels::scan_changes(work.base_block(i), work.next_block(i), 2, mask.data()));
-    }
-  }
-  count_dense(state);
+  Turns turns(state, state.range(0));
+  std::vector<std::uint64_t> mask(kernels::mask_words(block_bytes_default));
+  for (auto _ : state)
+    for (const BlockInput& block : turns.next().blocks)
+      benchmark::DoNotOptimize(kernels::scan_changes(block.base, block.next, element_width(block.dtype), mask.data()));
+  turns.count_payload();
 }
 
-// Scan, hash of the changed blocks, and code.
+/// Scan, hash of the changed blocks, and code.
 void encode(benchmark::State& state) {
-  const Workload& work = workload(state.range(0));
+  Turns turns(state, state.range(0));
   FrameEncoder encoder;
   std::vector<EncodedFrame> frames;
   for (auto _ : state) {
-    for (std::size_t first = 0; first < block_count; first += blocks_per_frame) {
-      frames.clear();
-      encoder.encode(work.inputs(first), frames);
-      benchmark::DoNotOptimize(frames.data());
-    }
+    frames.clear();
+    encoder.encode(turns.next().blocks, frames);
+    benchmark::DoNotOptimize(frames.data());
   }
-  count_dense(state);
-  count_payload(state, work);
+  turns.count_payload();
 }
 
-// What an apply worker does per block: decode into the slot, compare the digest, copy into the image.
-void decode_verify_apply(benchmark::State& state) {
-  const Workload& work = workload(state.range(0));
-  std::vector<std::byte> image = work.base, slot(block_bytes);
-  BlockDecoder decoder;
+/// What publish does with the whole checkpoint, on so many threads. In real time.
+void publish(benchmark::State& state) {
+  const TrainedPair& pair = TrainedPair::changed(3);
+  std::vector<Digest> base_digests;
+  for (const Batch& batch : pair.batches())
+    for (const BlockInput& block : batch.blocks) base_digests.push_back(digest_of(block.base));
+  const RefitInput input{pair.layout(), reader_of(pair.base()), reader_of(pair.next()), base_digests};
+  RefitOptions options;
+  options.threads = static_cast<unsigned>(state.range(0));
   for (auto _ : state) {
-    for (const EncodedFrame& frame : work.frames) {
-      const auto view = FrameView::parse(frame.payload);
-      for (const FrameEntry& entry : view->entries) {
-        const std::size_t at = raw(entry.id.block) * block_bytes;
-        // The image keeps the base, so that each round decodes the same: the copy goes to the same cache lines.
-        const Bytes base = work.base_block(raw(entry.id.block));
-        const bool decoded = decoder.decode(entry, view->tables, DType::BF16, base, slot).has_value();
-        if (!decoded || digest_of(slot) != entry.target) state.SkipWithError("a block did not decode to its target");
-        std::memcpy(image.data() + at, slot.data(), block_bytes);
-      }
-    }
-    benchmark::ClobberMemory();
+    RefitControl control;
+    const auto result = encode_refit(input, options, control,
+                                     [](EncodedFrame&& frame) { benchmark::DoNotOptimize(frame.payload.data()); });
+    if (!result) state.SkipWithError(result.error().text().c_str());
   }
-  if (image != work.next) state.SkipWithError("the image is not the next checkpoint");
-  count_dense(state);
-  count_payload(state, work);
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(pair.bytes()));
+}
+
+/// Parses the batch's frames, decodes each block into the slot, and gives block, entry and new content to `use`.
+template <class Use>
+void decode_batch(const Batch& batch, BlockDecoder& decoder, std::vector<std::byte>& slot, Use use) {
+  for (const EncodedFrame& frame : batch.frames) {
+    const auto view = FrameView::parse(frame.payload);
+    std::size_t at = 0;  // blocks that did not change are in no frame
+    for (const FrameEntry& entry : view->entries) {
+      while (batch.blocks[at].id != entry.id) ++at;
+      const BlockInput& block = batch.blocks[at];
+      const MutableBytes content = MutableBytes(slot).first(block.base.size());
+      const bool decoded = decoder.decode(entry, view->tables, block.dtype, block.base, content).has_value();
+      use(at, entry, decoded ? Bytes(content) : Bytes{});
+    }
+  }
 }
 
 void decode_only(benchmark::State& state) {
-  const Workload& work = workload(state.range(0));
-  std::vector<std::byte> slot(block_bytes);
+  Turns turns(state, state.range(0));
+  std::vector<std::byte> slot(block_bytes_default);
   BlockDecoder decoder;
+  for (auto _ : state)
+    decode_batch(turns.next(), decoder, slot,
+                 [](std::size_t, const FrameEntry&, Bytes content) { benchmark::DoNotOptimize(content.data()); });
+  turns.count_payload();
+}
+
+/// What an apply worker does per block: decode into the slot, compare the digest, copy into the image. The base is read
+/// from the checkpoint and the image is memory of its own, so that each round decodes the same.
+void decode_verify_apply(benchmark::State& state) {
+  Turns turns(state, state.range(0));
+  const MutableBytes image = TrainedPair::image();
+  std::vector<std::byte> slot(block_bytes_default);
+  BlockDecoder decoder;
+  const Batch* last = nullptr;
   for (auto _ : state) {
-    for (const EncodedFrame& frame : work.frames) {
-      const auto view = FrameView::parse(frame.payload);
-      for (const FrameEntry& entry : view->entries) {
-        const Bytes base = work.base_block(raw(entry.id.block));
-        benchmark::DoNotOptimize(decoder.decode(entry, view->tables, DType::BF16, base, slot));
-      }
-    }
+    last = &turns.next();
+    decode_batch(*last, decoder, slot, [&](std::size_t at, const FrameEntry& entry, Bytes content) {
+      if (content.empty() || digest_of(content) != entry.target)
+        state.SkipWithError("a block did not decode to its target");
+      std::ranges::copy(content, image.begin() + static_cast<std::ptrdiff_t>(last->offsets[at]));
+    });
+    benchmark::ClobberMemory();
   }
-  count_dense(state);
+  for (std::size_t i = 0; last != nullptr && i < last->blocks.size(); ++i) {
+    const BlockInput& block = last->blocks[i];
+    const bool applied = std::ranges::equal(image.subspan(last->offsets[i], block.next.size()), block.next);
+    if (!applied && !std::ranges::equal(block.base, block.next))
+      state.SkipWithError("the image does not hold the new content of a block that changed");
+  }
+  turns.count_payload();
 }
 
 BENCHMARK(read_both);
@@ -208,6 +182,7 @@ BENCHMARK(scan)->Arg(1)->Arg(3)->Arg(5)->ArgName("percent");
 BENCHMARK(encode)->Arg(1)->Arg(3)->Arg(5)->ArgName("percent");
 BENCHMARK(decode_only)->Arg(1)->Arg(3)->Arg(5)->ArgName("percent");
 BENCHMARK(decode_verify_apply)->Arg(1)->Arg(3)->Arg(5)->ArgName("percent");
+BENCHMARK(publish)->Arg(1)->Arg(2)->ArgName("threads")->UseRealTime();
 
 }  // namespace
 

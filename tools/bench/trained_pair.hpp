@@ -1,0 +1,50 @@
+// A synthetic checkpoint and one training step of it, mapped, for benchmarks: what a root has before it when it
+// publishes.
+//
+// Made once per process in a temporary directory by the trainer (tools/synthetic), so that the changes are those of
+// training and not noise; every page is touched before anything is timed. Single-threaded.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codec/checkpoint.hpp"
+#include "codec/frame.hpp"
+
+namespace deltarelay::bench {
+
+/// Larger than the caches, small enough for a laptop.
+inline constexpr std::uint64_t model_bytes = 128ull << 20;
+
+/// Neighbouring blocks, as a refit encodes them together: 16 MiB, or 64 blocks. What one iteration of a benchmark works
+/// on: short enough to fall between two interruptions, and taken in turns, so that each finds the caches cold.
+struct Batch {
+  std::vector<codec::BlockInput> blocks;
+  std::vector<codec::EncodedFrame> frames;
+  std::uint64_t bytes = 0;
+  std::vector<std::size_t> offsets;  ///< of each block in memory that holds the checkpoint back to back
+};
+
+class TrainedPair {
+ public:
+  /// The pair whose step changes `percent` of the elements, with its frames; made at the first call.
+  static const TrainedPair& changed(std::int64_t percent);
+
+  [[nodiscard]] const codec::Layout& layout() const { return base_.layout(); }
+  [[nodiscard]] const codec::CheckpointMap& base() const { return base_; }
+  [[nodiscard]] const codec::CheckpointMap& next() const { return next_; }
+  [[nodiscard]] std::uint64_t bytes() const { return layout().total_bytes(); }
+  /// In the order of the image.
+  [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
+  /// Memory as large as the checkpoint to write to, its pages mapped; shared by all.
+  static codec::MutableBytes image();
+  [[nodiscard]] double changed_percent() const;
+  [[nodiscard]] double payload_percent() const;
+
+ private:
+  TrainedPair(codec::CheckpointMap base, codec::CheckpointMap next);
+  codec::CheckpointMap base_, next_;
+  std::vector<Batch> batches_;
+};
+
+}  // namespace deltarelay::bench
