@@ -128,7 +128,8 @@ struct Reader {
     if (!from.is_array()) return refuse(where, "not a list");
     to.clear();
     for (const auto& item : from.get_array()) {
-      read(item, to.emplace_back(), where + '[' + std::to_string(to.size() - 1) + ']');
+      const std::string here = where + '[' + std::to_string(to.size()) + ']';  // before it grows
+      read(item, to.emplace_back(), here);
       if (!error.empty()) return;
     }
   }

@@ -1,3 +1,4 @@
+// The server as a client meets it: routes, bounds, deadlines, and answers that come late or never.
 // The admin server's answers to requests, right and wrong ones.
 #include <doctest/doctest.h>
 #include <fmt/format.h>

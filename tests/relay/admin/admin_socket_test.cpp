@@ -1,3 +1,4 @@
+// The socket file: mode, stale and live ones, and what is left behind.
 // The admin server's Unix socket: mode, lock, and what an earlier process left.
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,9 +1,10 @@
+// The views under golden files and, beside them, what the golden files do not reach.
 #include "relay/admin/fleet_view.hpp"
 
 #include <algorithm>
 
-#include "golden.hpp"
-#include "sample_fleet.hpp"
+#include "tests/relay/admin/golden.hpp"
+#include "tests/relay/admin/sample_fleet.hpp"
 
 using namespace deltarelay;
 using namespace deltarelay::relay;

@@ -1,3 +1,4 @@
+// The list of versions and its file: order, bounds, restarts, damage.
 #include "relay/admin/history.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "admin_fixture.hpp"
+#include "tests/relay/admin/admin_fixture.hpp"
 
 using namespace deltarelay;
 using namespace deltarelay::relay;

@@ -1,6 +1,7 @@
+// Rates and ages of states, second by second.
 #include "relay/admin/rate_meter.hpp"
 
-#include "sample_fleet.hpp"
+#include "tests/relay/admin/sample_fleet.hpp"
 
 using namespace deltarelay;
 using namespace deltarelay::relay;
