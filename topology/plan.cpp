@@ -53,7 +53,10 @@ HostIndex choose_head(const Model& model, const std::vector<HostIndex>& hosts, R
 class PlanBuilder {
  public:
   explicit PlanBuilder(const Model& model)
-      : model_(model), members_(model.regions.size()), heads_(model.regions.size()) {
+      : model_(model),
+        members_(model.regions.size()),
+        heads_(model.regions.size()),
+        hosts_behind_(model.regions.size()) {
     plan_.mesh_ = model.mesh;
     plan_.epoch_ = model.plan_epoch;
     plan_.root_ = model.root;
@@ -74,6 +77,7 @@ class PlanBuilder {
     const RegionTree tree = make_region_tree(model_);
     find_heads(tree);
     if (!problems_.empty()) return {std::nullopt, std::move(problems_)};
+    count_hosts_behind(tree);
     for (const RegionIndex region : tree.order) place_region(tree, region);
     if (!problems_.empty()) return {std::nullopt, std::move(problems_)};
     assign_ranks();
@@ -101,6 +105,15 @@ class PlanBuilder {
     }
   }
 
+  /// Hosts of each region and of all regions that it feeds: the order has feeders first, so this goes against it.
+  void count_hosts_behind(const RegionTree& tree) {
+    for (std::size_t r = 0; r < members_.size(); ++r) hosts_behind_[r] = members_[r].size();
+    for (auto region = tree.order.rbegin(); region != tree.order.rend(); ++region) {
+      const auto parent = tree.entries[raw(*region)].parent;
+      if (parent) hosts_behind_[raw(*parent)] += hosts_behind_[raw(*region)];
+    }
+  }
+
   void place_region(const RegionTree& tree, RegionIndex region) {
     RegionTask task;
     task.head = heads_[raw(region)];
@@ -118,7 +131,7 @@ class PlanBuilder {
       const Link* link = model_.link_between(region, beyond);
       assert(link != nullptr);
       const Host& head = model_.hosts[raw(heads_[raw(beyond)])];
-      task.egress.push_back({beyond, std::min(link->rate, head.downlink), link->rtt});
+      task.egress.push_back({beyond, std::min(link->rate, head.downlink), link->rtt, hosts_behind_[raw(beyond)]});
     }
     if (task.hosts.empty() && task.egress.empty()) return;
     const auto shape = best_shape(model_, task);
@@ -195,6 +208,7 @@ class PlanBuilder {
   const Model& model_;
   std::vector<std::vector<HostIndex>> members_;  // by RegionIndex
   std::vector<HostIndex> heads_;                 // by RegionIndex
+  std::vector<std::size_t> hosts_behind_;        // by RegionIndex
   std::vector<PlanProblem> problems_;
   Plan plan_;
 };

@@ -53,7 +53,9 @@ class Filler {
     open_.push_back({task_.head, 0});
     for (std::size_t i = 0; i < open_.size(); ++i) fill(i);
     if (egress_left_ > 0 || next_ < pending_.size()) return std::nullopt;
-    if (!pending_.empty()) shape_.mean_arrival_seconds /= static_cast<double>(pending_.size());
+    std::size_t hosts = pending_.size();
+    for (const Egress& egress : task_.egress) hosts += egress.hosts;
+    if (hosts > 0) shape_.mean_arrival_seconds /= static_cast<double>(hosts);
     return std::move(shape_);
   }
 
@@ -74,7 +76,9 @@ class Filler {
       egress_open_[e] = false;
       --egress_left_;
       shape_.edges.push_back({from, std::nullopt, e, rate});
-      finish(open_[place].arrival_seconds + hop_seconds(rate, task_.egress[e].rtt), rate);
+      const double arrival = open_[place].arrival_seconds + hop_seconds(rate, task_.egress[e].rtt);
+      shape_.mean_arrival_seconds += arrival * static_cast<double>(task_.egress[e].hosts);
+      finish(arrival, rate);
     }
     while (next_ < pending_.size() && children_left_ > 0) {
       const HostIndex child = pending_[next_];

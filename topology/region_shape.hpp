@@ -24,6 +24,7 @@ struct Egress {
   RegionIndex region{};
   Rate rate;  ///< what link and receiving head carry
   Duration rtt{};
+  std::size_t hosts = 1;  ///< that get the refit over it, in the region and beyond
 };
 
 /// What the shape of a region depends on.
@@ -48,7 +49,7 @@ struct RegionShape {
   Rate rate;
   std::vector<Edge> edges;  ///< in the order in which the hosts get them
   double done_seconds = 0;  ///< when the last host of the region, or the entry of a region beyond, has everything
-  double mean_arrival_seconds = 0;
+  double mean_arrival_seconds = 0;  ///< over the hosts of the region and, at their entry, those of the regions beyond
 };
 
 /// The shape at one rate; none if the hosts cannot all be fed at it.
