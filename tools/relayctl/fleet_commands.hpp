@@ -10,7 +10,7 @@ namespace deltarelay::relayctl {
 struct Context;
 class Pace;
 
-/// status, tree, nodes, node.
+/// status, health, tree, nodes, node.
 void add_look_commands(CLI::App& app, Context& context, Pace& pace);
 /// versions, version.
 void add_version_commands(CLI::App& app, Context& context);

@@ -55,12 +55,15 @@ class Follower {
     if (document.result.empty()) return std::nullopt;
     const bool closed = document.result != "committed" || document.refit->phase == "CLOSED" ||
                         document.nodes_committed >= document.nodes_total;
-    if (!decided_at_ || document.nodes_committed != committed_) decided_at_ = pace_.now();
-    committed_ = document.nodes_committed;
-    if (!closed && pace_.now() - *decided_at_ < stragglers_max) return std::nullopt;
+    if (!changed_ || document.nodes_committed != changed_->nodes_committed || closed) {
+      changed_ = document;
+      changed_at_ = pace_.now();
+    }
+    if (!closed && pace_.now() - changed_at_ < stragglers_max) return std::nullopt;
+    // The last change, not the last look: our waiting for a node that is gone is no part of the commit's time.
     RefitEnd end;
-    end.document.at = document.at;
-    end.document.version = row_of(document);
+    end.document.at = changed_->at;
+    end.document.version = row_of(*changed_);
     return end;
   }
 
@@ -95,9 +98,8 @@ class Follower {
   const Context& context_;
   ProgressLine line_;
   relay::admin::Version version_;
-  Pace::Instant heard_at_, known_at_;
-  std::optional<Pace::Instant> decided_at_;
-  std::uint64_t committed_ = 0;
+  Pace::Instant heard_at_, known_at_, changed_at_{};
+  std::optional<RefitDocument> changed_;  ///< the document that last said something new of the nodes after the decision
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// `status`, `tree`, `nodes` and `node`: what the fleet is doing now. They ask, filter and draw; nothing is changed.
+// `status`, `health`, `tree`, `nodes` and `node`: what the fleet is doing now. They ask, filter and draw; nothing is
+// changed.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -22,6 +23,7 @@ using relay::admin::StatusDocument;
 struct LookOptions {
   bool check = false;
   bool watch = false;
+  std::string detail;
   std::string name;
   std::string state;
   TreeView tree;
@@ -50,6 +52,22 @@ View status_view(const Context& context, const LookOptions& options) {
     view.text = status_text(context, answer.document);
   }
   if (options.check) view.exit_code = to_int(health_exit(answer.document.health.level));
+  return view;
+}
+
+View health_view(const Context& context, const LookOptions& options) {
+  auto answer = Daemon(context).get<StatusDocument>("/v1/status");
+  if (answer.error) return failed_view(std::move(*answer.error));
+  const auto& health = answer.document.health;
+  View view;
+  if (context.json()) {
+    view.text = json_view(answer.body, false);
+  } else if (context.format == OutputFormat::name) {
+    view.text = health.level + "\n";
+  } else {
+    view.text = health_text(context, health, context.wide() || !options.detail.empty());
+  }
+  view.exit_code = to_int(health_exit(health.level));
   return view;
 }
 
@@ -167,6 +185,11 @@ void add_look_commands(CLI::App& app, Context& context, Pace& pace) {
   status->add_flag("--check", options->check, "exit 10 when the health is WARN, 11 when it is ERR");
   status->add_flag("-w,--watch", options->watch, "again every second");
   on_command(*status, context, pace, options, status_view);
+
+  CLI::App* health = app.add_subcommand("health", "Coded checks; exit 0 when all is well, 10 for WARN, 11 for ERR");
+  health->add_option("detail", options->detail, "the word `detail`: also what to do about each")
+      ->check(CLI::IsMember({"detail"}));
+  on_command(*health, context, pace, options, health_view);
 
   CLI::App* tree = app.add_subcommand("tree", "Who is attached to whom and how far each node is");
   tree->add_option("NODE", options->tree.node, "only this node and what is below it");

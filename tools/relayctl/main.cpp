@@ -10,6 +10,7 @@
 
 #include "tools/relayctl/cert_commands.hpp"
 #include "tools/relayctl/checkpoint_commands.hpp"
+#include "tools/relayctl/completion_command.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/relayctl/delta_commands.hpp"
 #include "tools/relayctl/fleet_commands.hpp"
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   add_plan_commands(app, context);
   add_cert_commands(app, context);
   add_delta_commands(app, context);
+  add_completion_command(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);
 
   return run_command_line(app, context, argc, argv);

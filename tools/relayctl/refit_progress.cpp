@@ -12,7 +12,6 @@ namespace deltarelay::relayctl {
 namespace {
 
 using relay::admin::InFlight;
-using relay::admin::RegionProgress;
 
 constexpr int bar_cells = 14;
 
@@ -21,27 +20,24 @@ double scanned_fraction(const InFlight& refit) {
   return std::clamp(static_cast<double>(refit.scanned_bytes) / static_cast<double>(refit.dense_bytes), 0.0, 1.0);
 }
 
-double mean(const InFlight& refit, double RegionProgress::*percent) {
-  double sum = 0;
-  double nodes = 0;
-  for (const auto& region : refit.regions) {
-    sum += std::clamp(region.*percent, 0.0, 100.0) * static_cast<double>(region.nodes_total);
-    nodes += static_cast<double>(region.nodes_total);
-  }
-  return nodes > 0 ? sum / nodes * scanned_fraction(refit) : 0.0;
-}
-
 std::chrono::milliseconds as_milliseconds(double seconds) {
   return std::chrono::milliseconds(std::llround(std::clamp(seconds, 0.0, 1e9) * 1000.0));
 }
 
 }  // namespace
 
-double applied_percent(const InFlight& refit) {
-  return mean(refit, &RegionProgress::applied_percent);
+double whole_percent(const InFlight& refit, double percent) {
+  return std::clamp(percent, 0.0, 100.0) * scanned_fraction(refit);
 }
-double received_percent(const InFlight& refit) {
-  return mean(refit, &RegionProgress::received_percent);
+
+double applied_percent(const InFlight& refit) {
+  double sum = 0;
+  double nodes = 0;
+  for (const auto& region : refit.regions) {
+    sum += whole_percent(refit, region.applied_percent) * static_cast<double>(region.nodes_total);
+    nodes += static_cast<double>(region.nodes_total);
+  }
+  return nodes > 0 ? sum / nodes : 0.0;
 }
 
 std::optional<std::chrono::milliseconds> time_left(const InFlight& refit) {

@@ -10,11 +10,11 @@
 
 namespace deltarelay::relayctl {
 
-/// What of the whole refit is applied, mean over the nodes. Percentages of the regions count the frames known so far;
-/// while the root still encodes they are scaled by what it has read, or the figure would start at 100 and fall.
+/// A share of the frames known so far as a share of the whole refit: while the root still encodes it is scaled by what
+/// it has read, or the figure would start at 100 and fall.
+[[nodiscard]] double whole_percent(const relay::admin::InFlight& refit, double percent);
+/// What of the whole refit is applied, mean over the nodes.
 [[nodiscard]] double applied_percent(const relay::admin::InFlight& refit);
-/// As applied_percent(), of what has arrived.
-[[nodiscard]] double received_percent(const relay::admin::InFlight& refit);
 /// Empty while there is too little to judge by, and once nothing is left to distribute.
 [[nodiscard]] std::optional<std::chrono::milliseconds> time_left(const relay::admin::InFlight& refit);
 

@@ -64,6 +64,11 @@ std::string nodes_text(const Committed& committed) {
   return fmt::format("{}/{} nodes ({})", committed.nodes_committed, committed.nodes_total, human_percent(percent, 1));
 }
 
+std::string checks_text(const relay::admin::Health& health) {
+  const std::size_t checks = health.checks.size();
+  return checks == 0 ? "" : fmt::format("{} {}", checks, checks == 1 ? "check" : "checks");
+}
+
 std::string head(const Context& context, const StatusDocument& document) {
   Table table({{""}, {""}, {""}, {""}});
   const bool root_answers = document.node == document.root;
@@ -76,9 +81,7 @@ std::string head(const Context& context, const StatusDocument& document) {
                "knows the nodes below it only"});
   }
   const auto& health = document.health;
-  const std::size_t checks = health.checks.size();
-  table.add({"health", context.paint(health_style(health.level), health.level),
-             checks == 0 ? "" : fmt::format("{} {}", checks, checks == 1 ? "check" : "checks")});
+  table.add({"health", context.paint(health_style(health.level), health.level), checks_text(health)});
   const Committed& committed = document.committed;
   if (codec::raw(committed.version) == 0) {
     table.add({"committed", "nothing yet", nodes_text(committed), policy_text(committed.policy)});
@@ -109,12 +112,13 @@ std::string regions(const Context& context, const InFlight& refit) {
               "  ");
   for (const auto& region : refit.regions) {
     const std::string up = fmt::format("{}/{}", region.nodes_up, region.nodes_total);
-    const std::string slowest = region.slowest.node.empty()
-                                    ? "-"
-                                    : fmt::format("{}  {}", region.slowest.node, human_percent(region.slowest.percent));
+    const std::string slowest =
+        region.slowest.node.empty()
+            ? "-"
+            : fmt::format("{}  {}", region.slowest.node, human_percent(whole_percent(refit, region.slowest.percent)));
     table.add({region.name, region.nodes_up < region.nodes_total ? context.paint(Style::warning, up) : up,
-               human_percent(region.received_percent), human_percent(region.applied_percent),
-               std::to_string(region.prepared),
+               human_percent(whole_percent(refit, region.received_percent)),
+               human_percent(whole_percent(refit, region.applied_percent)), std::to_string(region.prepared),
                region.failed > 0 ? context.paint(Style::bad, std::to_string(region.failed)) : "0", slowest,
                human_link_rate(region.rate_bytes_per_second)});
   }
@@ -136,6 +140,18 @@ std::string status_text(const Context& context, const StatusDocument& document) 
   std::string text = head(context, document);
   if (document.in_flight) text += regions(context, *document.in_flight);
   return text + problems(context, document);
+}
+
+std::string health_text(const Context& context, const relay::admin::Health& health, bool detail) {
+  std::string text = context.paint(health_style(health.level), health.level);
+  if (!health.checks.empty()) text += "  " + checks_text(health);
+  Table table({{""}, {""}, {""}, {""}}, "  ");
+  for (const Check& check : health.checks) {
+    table.add({context.paint(health_style(check.level), check.level), check.code,
+               check.node.empty() ? "mesh" : check.node, check.text});
+    if (detail && !check.fix.empty()) table.add({"", "", "", context.paint(Style::faint, "fix: " + check.fix)});
+  }
+  return text + "\n" + (table.empty() ? "" : table.text());
 }
 
 ExitCode health_exit(std::string_view level) {

@@ -139,7 +139,10 @@ std::string versions(const Context& context, const NodeRow& row) {
 std::string remarks(const NodesDocument& document, const TreeRow& item) {
   const NodeRow& row = *item.row;
   std::vector<std::string> parts;
-  if (row.role == "root") parts.emplace_back("root");
+  if (row.role == "root") {
+    const bool waits = codec::raw(row.receiving_version) != 0 && row.applied_frames == 0;
+    parts.emplace_back(waits ? "root, applies last" : "root");
+  }
   if (row.adopted) {
     parts.push_back(row.planned_parent.empty() ? "adopted"
                                                : fmt::format("adopted, planned below {}", row.planned_parent));

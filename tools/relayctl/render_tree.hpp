@@ -29,7 +29,9 @@ struct TreeRow {
   std::size_t folded = 0;  ///< nodes below that `depth` hides
 };
 
+/// The rows point into `document`.
 [[nodiscard]] std::vector<TreeRow> tree_rows(const relay::admin::NodesDocument& document, const TreeView& view);
+std::vector<TreeRow> tree_rows(relay::admin::NodesDocument&& document, const TreeView& view) = delete;
 [[nodiscard]] std::string tree_text(const Context& context, const relay::admin::NodesDocument& document,
                                     const TreeView& view);
 

@@ -56,8 +56,8 @@ bool was_sent(const VersionRow& row) {
 }  // namespace
 
 double total_seconds(const PhaseSeconds& seconds) {
-  // Encoding and distributing overlap: frames leave while later blocks are still encoded.
-  return std::max(seconds.encode, seconds.distribute) + seconds.prepare + seconds.commit;
+  // Distributing begins with the first frame and preparing with the last one encoded: the three overlap.
+  return std::max(seconds.encode + seconds.prepare, seconds.distribute) + seconds.commit;
 }
 
 std::string versions_text(const Context& context, const relay::admin::VersionsDocument& document) {

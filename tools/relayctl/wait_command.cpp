@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr milliseconds interval{250};
+constexpr milliseconds answer_within_min{1000};
 
 struct WaitOptions {
   Awaited awaited;
@@ -45,8 +46,8 @@ int wait_for(const Context& context, Pace& pace, WaitOptions options) {
   ProgressLine line(context, pace);
   std::string last = "no answer yet";
   for (bool first = true;; first = false) {
-    // One answer may take what is left of the wait, and no more than any other command gives it.
-    const Daemon daemon(context, std::clamp(left(), milliseconds(1), context.timeout));
+    // One answer may take what is left of the wait, but time enough to be given at all.
+    const Daemon daemon(context, std::clamp(left(), std::min(answer_within_min, context.timeout), context.timeout));
     Found found = look_for(daemon, options.awaited);
     if (found.error && first && found.error->exit_code != ExitCode::timed_out) return fail(context, *found.error);
     if (first) {
@@ -67,7 +68,7 @@ int wait_for(const Context& context, Pace& pace, WaitOptions options) {
   line.end();
   return context.fail(ExitCode::timed_out, "timed out waiting for " + awaited_text(options.awaited),
                       fmt::format("after {}: {}", human_age(options.within), last),
-                      options.awaited.goal == Goal::healthy ? "relayctl status" : "relayctl tree --problems");
+                      options.awaited.goal == Goal::healthy ? "relayctl health detail" : "relayctl tree --problems");
 }
 
 }  // namespace

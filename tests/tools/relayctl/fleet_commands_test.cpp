@@ -1,0 +1,384 @@
+// The fleet commands from command line to exit code, against a socket that gives prepared answers.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/tools/relayctl/fake_daemon.hpp"
+#include "tests/tools/relayctl/run_relayctl.hpp"
+#include "tests/tools/relayctl/sample_documents.hpp"
+#include "tools/relayctl/arguments.hpp"
+#include "tools/relayctl/progress_line.hpp"
+
+namespace deltarelay::relayctl::test {
+namespace {
+
+std::string refusal(const char* what, int exit_code) {
+  ErrorDocument error;
+  error.what = what;
+  error.why = "v1843 is in flight";
+  error.try_next = "relayctl abort 1843";
+  error.exit_code = exit_code;
+  return to_json(error);
+}
+
+std::string accepted() {
+  PublishDocument document;
+  document.version = Version{1843};
+  document.base = Version{1842};
+  return to_json(document);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Ran ask(const FakeDaemon& daemon, std::vector<std::string> arguments, Pace& pace,
+        const Surroundings& surroundings = {}) {
+  arguments.insert(arguments.begin(), {"--socket", daemon.socket(), "--utc"});
+  return run_relayctl(arguments, pace, surroundings);
+}
+
+Ran ask(const FakeDaemon& daemon, std::vector<std::string> arguments) {
+  TestPace pace;
+  return ask(daemon, std::move(arguments), pace);
+}
+
+long asked_times(const FakeDaemon& daemon, const std::string& question) {
+  const auto asked = daemon.asked();
+  return std::count(asked.begin(), asked.end(), question);
+}
+
+}  // namespace
+
+TEST_SUITE("tools/relayctl/fleet") {
+  TEST_CASE("no socket: every command ends with 4 and says what to try") {
+    const std::string missing = (std::filesystem::temp_directory_path() / "no-relayd-here" / "admin.sock").string();
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"status"},
+                                                  {"tree"},
+                                                  {"nodes"},
+                                                  {"node", "a"},
+                                                  {"versions"},
+                                                  {"version", "7"},
+                                                  {"publish", "/srv/x"},
+                                                  {"publish", "/srv/x", "--dry-run"},
+                                                  {"abort", "7"},
+                                                  {"verify"},
+                                                  {"wait", "committed"},
+                                                  {"wait", "converged"},
+                                                  {"wait", "healthy"},
+                                                  {"status", "-w"}}) {
+      std::vector<std::string> arguments{"--socket", missing};
+      arguments.insert(arguments.end(), words.begin(), words.end());
+      const Ran ran = run_relayctl(arguments);
+      INFO(words.front());
+      CHECK(ran.exit_code == 4);
+      CHECK(ran.out.empty());
+      CHECK(contains(ran.err, "error: cannot reach relayd at " + missing));
+      CHECK(contains(ran.err, ". Try: "));
+    }
+  }
+
+  TEST_CASE("a daemon that does not answer: 5 once --timeout is over") {
+    FakeDaemon daemon;
+    daemon.fall_silent();
+    CHECK(ask(daemon, {"status", "--timeout", "50ms"}).exit_code == 5);
+    CHECK(ask(daemon, {"verify", "--timeout", "50ms"}).exit_code == 5);
+    CHECK(ask(daemon, {"publish", "d", "--dry-run", "--timeout", "50ms"}).exit_code == 5);
+    CHECK(ask(daemon, {"--timeout", "50ms", "wait", "healthy", "--timeout", "0"}).exit_code == 5);
+  }
+
+  TEST_CASE("the daemon's own refusal is passed on, with its exit code") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/publish", refusal("cannot publish", 6), 409);
+    daemon.answer("POST /v1/abort", refusal("fenced", 8), 409);
+    daemon.answer("GET /v1/versions/7", refusal("no version 7", 6), 404);
+    const Ran publish = ask(daemon, {"publish", "/srv/x", "--wait"});
+    CHECK(publish.exit_code == 6);
+    CHECK(publish.err == "error: cannot publish: v1843 is in flight. Try: relayctl abort 1843\n");
+    CHECK(ask(daemon, {"abort", "v7"}).exit_code == 8);
+    CHECK(ask(daemon, {"version", "7"}).exit_code == 6);
+  }
+
+  TEST_CASE("wrong command lines: 2, and the daemon is not asked") {
+    FakeDaemon daemon;
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"node"},
+                                                  {"publish"},
+                                                  {"abort"},
+                                                  {"abort", "latest"},
+                                                  {"wait"},
+                                                  {"wait", "soon"},
+                                                  {"wait", "healthy", "--version", "7"},
+                                                  {"wait", "converged", "--percent", "101"},
+                                                  {"wait", "converged", "--timeout", "soon"},
+                                                  {"nodes", "--state", "HAPPY"},
+                                                  {"health", "x"},
+                                                  {"tree", "--depth", "-1"},
+                                                  {"publish", "d", "--version", "0"},
+                                                  {"publish", "d", "--dry-run", "--wait"},
+                                                  {"verify", "--state", "/s"},
+                                                  {"status", "--addr", "host:1"},
+                                                  {"status", "-o", "yaml"}}) {
+      const Ran ran = ask(daemon, words);
+      INFO(words.back());
+      CHECK(ran.exit_code == 2);
+      CHECK(contains(ran.err, "error: "));
+    }
+    CHECK(daemon.asked().empty());
+  }
+
+  TEST_CASE("an answer that is no such document: 1, with the member that is wrong") {
+    FakeDaemon daemon;
+    daemon.answer("GET /v1/status", R"({"schema":"deltarelay.status/9"})");
+    const Ran ran = ask(daemon, {"status"});
+    CHECK(ran.exit_code == 1);
+    CHECK(contains(ran.err, "schema: is deltarelay.status/9"));
+  }
+
+  TEST_CASE("status --check: the health as exit code") {
+    FakeDaemon daemon;
+    StatusDocument bad = sample_status();
+    bad.health.level = "ERR";
+    daemon.answer("GET /v1/status", to_json(calm_status()));
+    daemon.answer("GET /v1/status", to_json(sample_status()));
+    daemon.answer("GET /v1/status", to_json(bad));
+    CHECK(ask(daemon, {"status", "--check"}).exit_code == 0);
+    CHECK(ask(daemon, {"status", "--check"}).exit_code == 10);
+    CHECK(ask(daemon, {"status", "--check"}).exit_code == 11);
+    CHECK(ask(daemon, {"status"}).exit_code == 0);
+    const Ran health = ask(daemon, {"health", "detail"});
+    CHECK(health.exit_code == 11);
+    CHECK(contains(health.out, "fix: look at its disk"));
+  }
+
+  TEST_CASE("-o json keeps what the daemon said, members unknown here included") {
+    FakeDaemon daemon;
+    std::string body = to_json(calm_status());
+    body.insert(1, R"("from_the_future":1,)");
+    daemon.answer("GET /v1/status", body);
+    const Ran ran = ask(daemon, {"status", "-o", "json"});
+    CHECK(ran.exit_code == 0);
+    CHECK(contains(ran.out, "\"from_the_future\": 1"));
+    StatusDocument back;
+    CHECK(from_json(ran.out, back).empty());
+    CHECK(back.mesh == "prod-llm70b");
+  }
+
+  TEST_CASE("status -w: a terminal is rewritten, a pipe gets one view after the other, JSON a document a line") {
+    FakeDaemon daemon;
+    daemon.answer("GET /v1/status", to_json(calm_status()));
+    TestPace two(2);
+    const Ran piped = ask(daemon, {"status", "-w"}, two);
+    CHECK(contains(piped.out, "\n\nmesh "));
+    CHECK_FALSE(contains(piped.out, "\x1b"));
+    TestPace two_more(2);
+    Surroundings terminal;
+    terminal.stdout_terminal = true;
+    CHECK(contains(ask(daemon, {"status", "-w"}, two_more, terminal).out, "\x1b[H"));
+    TestPace three(3);
+    const Ran lines = ask(daemon, {"status", "-w", "-o", "json"}, three);
+    CHECK(std::count(lines.out.begin(), lines.out.end(), '\n') == 3);
+    CHECK(three.passed() == std::chrono::seconds(3));
+  }
+
+  TEST_CASE("status -w outlives a daemon that restarts") {
+    FakeDaemon daemon;
+    daemon.answer("GET /v1/status", to_json(calm_status()));
+    daemon.answer("GET /v1/status", refusal("starting", 4), 503);
+    daemon.answer("GET /v1/status", to_json(calm_status()));
+    TestPace pace(3);
+    const Ran ran = ask(daemon, {"status", "-w"}, pace);
+    CHECK(ran.exit_code == 0);
+    CHECK(contains(ran.err, "error: starting"));
+    CHECK(contains(ran.out, "\n\nmesh "));
+  }
+
+  TEST_CASE("tree and nodes: filters, names, and what does not exist") {
+    FakeDaemon daemon;
+    daemon.answer("GET /v1/tree", to_json(sample_nodes()));
+    daemon.answer("GET /v1/nodes", to_json(sample_nodes()));
+    CHECK(ask(daemon, {"tree", "hel-01", "-o", "name"}).out == "hel-01\nhel-02\nhel-05\nhel-09\n");
+    CHECK(ask(daemon, {"nodes", "--state", "failed", "-o", "name"}).out == "use-02\n");
+    const Ran filtered = ask(daemon, {"nodes", "--state", "UNREACHABLE", "-o", "json"});
+    NodesDocument back;
+    REQUIRE(from_json(filtered.out, back).empty());
+    REQUIRE(back.nodes.size() == 1);
+    CHECK(back.nodes[0].name == "hel-05");
+    const Ran no_region = ask(daemon, {"tree", "--region", "mars"});
+    CHECK(no_region.exit_code == 6);
+    CHECK(contains(no_region.err, "eu-north, us-east"));
+    CHECK(ask(daemon, {"tree", "nobody"}).exit_code == 6);
+    CHECK(ask(daemon, {"node", "nobody"}).exit_code == 6);
+    CHECK(contains(ask(daemon, {"node", "hel-01"}).out, "children\n"));
+  }
+
+  TEST_CASE("versions and version") {
+    FakeDaemon daemon;
+    daemon.answer("GET /v1/versions", to_json(sample_versions()));
+    daemon.answer("GET /v1/versions/1842", to_json(VersionDocument{noon(), sample_version()}));
+    CHECK(ask(daemon, {"versions", "-o", "name"}).out == "1842\n1841\n1840\n");
+    CHECK(contains(ask(daemon, {"version", "v1842"}).out, "left out  bom-07, hel-41\n"));
+    CHECK(contains(ask(daemon, {"version"}).out, "relayctl "));
+    CHECK(asked_times(daemon, "GET /v1/versions/1842") == 1);
+  }
+
+  TEST_CASE("publish: the request says what the line said, with an absolute path") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/publish", accepted());
+    const Ran ran = ask(daemon, {"publish", "exports/../step-7", "--version", "v1843", "--policy", "quorum:0.9"});
+    CHECK(ran.exit_code == 0);
+    CHECK(contains(ran.out, "v1843  accepted, base v1842"));
+    PublishRequest sent;
+    const std::string asked = daemon.asked().at(0);
+    REQUIRE(from_json(asked.substr(asked.find('{')), sent).empty());
+    CHECK(sent.dir == (std::filesystem::current_path() / "step-7").string());
+    CHECK(sent.version.value() == Version{1843});
+    CHECK(sent.policy == "quorum:0.9");
+    CHECK_FALSE(sent.dry_run);
+    CHECK(ask(daemon, {"publish", "x", "-o", "name"}).out == "1843\n");
+  }
+
+  TEST_CASE("publish --wait: progress on stderr, then the version and its times") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/publish", accepted());
+    daemon.answer("GET /v1/refit", to_json(closed_refit("committed", "")));
+    const Ran ran = ask(daemon, {"publish", "/srv/x", "--wait"});
+    CHECK(ran.exit_code == 0);
+    CHECK(contains(ran.out, "committed  v1843  192/192 nodes"));
+    CHECK(contains(ran.out, "encode 9.250 s, distribute 22.1 s, prepare 14.1 s, commit 0.418 s"));
+    CHECK(contains(ran.err, "waiting for v1843 (base v1842): from relayd at " + daemon.socket() +
+                                ", since 2026-01-31T12:00:00Z, until the root decides\n"));
+  }
+
+  TEST_CASE("publish --wait: plain progress comes at most once a second, a terminal rewrites one line") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/publish", accepted());
+    for (int step = 0; step < 20; ++step) {  // 200 ms apart: four seconds
+      RefitDocument document = sample_refit_document();
+      document.refit->elapsed_seconds = step;
+      daemon.answer("GET /v1/refit", to_json(document));
+    }
+    daemon.answer("GET /v1/refit", to_json(closed_refit("committed", "")));
+    const Ran plain = ask(daemon, {"publish", "/srv/x", "--wait"});
+    CHECK_FALSE(contains(plain.err, "\r"));
+    CHECK(std::count(plain.err.begin(), plain.err.end(), '\n') == 6);  // what is awaited, and seconds 0 to 4
+
+    FakeDaemon other;
+    other.answer("POST /v1/publish", accepted());
+    other.answer("GET /v1/refit", to_json(sample_refit_document()));
+    other.answer("GET /v1/refit", to_json(closed_refit("committed", "")));
+    TestPace pace;
+    Surroundings terminal;
+    terminal.stderr_terminal = true;
+    const Ran drawn = ask(other, {"publish", "/srv/x", "--wait"}, pace, terminal);
+    CHECK(contains(drawn.err, "\rv1843  DISTRIBUTING"));
+    CHECK(drawn.err.substr(drawn.err.size() - 4) == "\r\x1b[K");
+  }
+
+  TEST_CASE("publish --wait: an aborted refit is 1, with the root's reason") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/publish", accepted());
+    daemon.answer("GET /v1/refit", to_json(closed_refit("aborted", "hel-41 failed: DISK_FULL")));
+    const Ran ran = ask(daemon, {"publish", "/srv/x", "--wait"});
+    CHECK(ran.exit_code == 1);
+    CHECK(contains(ran.err, "error: v1843 was aborted: hel-41 failed: DISK_FULL. Try: "));
+    const Ran as_json = ask(daemon, {"publish", "/srv/x", "--wait", "-o", "json"});
+    VersionDocument end;
+    REQUIRE(from_json(as_json.out, end).empty());
+    CHECK(end.version.result == "aborted");
+    CHECK(as_json.exit_code == 1);
+  }
+
+  TEST_CASE("publish --wait: after the decision it waits for nodes that arrive, not for one that is gone") {
+    FakeDaemon daemon;
+    RefitDocument decided = closed_refit("committed", "");
+    decided.refit->phase = "DECIDED";
+    decided.left_out = {"hel-05"};
+    daemon.answer("POST /v1/publish", accepted());
+    for (const std::uint64_t nodes : {100u, 150u, 191u}) {
+      decided.nodes_committed = nodes;
+      decided.seconds.commit = nodes == 191 ? 0.4 : 0.2;
+      daemon.answer("GET /v1/refit", to_json(decided));
+    }
+    decided.seconds.commit = 10.4;
+    daemon.answer("GET /v1/refit", to_json(decided));
+    TestPace pace;
+    const Ran ran = ask(daemon, {"publish", "/srv/x", "--wait"}, pace);
+    CHECK(ran.exit_code == 0);
+    CHECK(contains(ran.out, "191/192 nodes"));
+    CHECK(contains(ran.out, "commit 0.400 s\n"));
+    CHECK(contains(ran.out, "left out hel-05\n"));
+    CHECK(pace.passed() >= std::chrono::seconds(10));
+    CHECK(pace.passed() < std::chrono::seconds(11));
+  }
+
+  TEST_CASE("publish --wait: a root that restarted answers from history, or is given up on") {
+    FakeDaemon daemon;
+    VersionRow row = sample_version();
+    row.version = Version{1843};
+    row.result = "aborted";
+    row.why = "the root restarted before the decision";
+    daemon.answer("POST /v1/publish", accepted());
+    daemon.answer("GET /v1/refit", to_json(RefitDocument{}));
+    daemon.answer("GET /v1/versions/1843", refusal("no version 1843", 6), 404);
+    daemon.answer("GET /v1/versions/1843", to_json(VersionDocument{noon(), row}));
+    const Ran known = ask(daemon, {"publish", "/srv/x", "--wait"});
+    CHECK(known.exit_code == 1);
+    CHECK(contains(known.err, "the root restarted before the decision"));
+
+    FakeDaemon forgetful;
+    forgetful.answer("POST /v1/publish", accepted());
+    forgetful.answer("GET /v1/refit", to_json(RefitDocument{}));
+    TestPace pace;
+    const Ran lost = ask(forgetful, {"publish", "/srv/x", "--wait"}, pace);
+    CHECK(lost.exit_code == 1);
+    CHECK(contains(lost.err, "error: lost sight of v1843: "));
+    CHECK(pace.passed() < std::chrono::seconds(11));
+  }
+
+  TEST_CASE("publish --wait: a daemon that goes away is looked for, then given up on with its own reason") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/publish", accepted());
+    daemon.answer("GET /v1/refit", refusal("starting", 4), 503);
+    TestPace pace;
+    const Ran ran = ask(daemon, {"publish", "/srv/x", "--wait"}, pace);
+    CHECK(ran.exit_code == 4);
+    CHECK(pace.passed() >= std::chrono::seconds(30));
+    CHECK(pace.passed() < std::chrono::seconds(31));
+  }
+
+  TEST_CASE("abort: asks the root and says so") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/abort", to_json(AbortDocument{Version{1843}}));
+    CHECK(contains(ask(daemon, {"abort", "1843"}).out, "v1843  abort asked for"));
+    CHECK(daemon.asked().at(0) == R"(POST /v1/abort {"version":"1843"})");
+  }
+
+  TEST_CASE("verify: a damaged image is 1, and -o name lists whoever is not ok") {
+    FakeDaemon daemon;
+    VerifyDocument document;
+    document.nodes = {{"a", "ok", Version{7}, 1, 0, 1, ""}, {"b", "damaged", Version{7}, 1, 2, 1, "block 3"}};
+    daemon.answer("POST /v1/verify", to_json(document));
+    const Ran ran = ask(daemon, {"verify", "--deep", "-o", "name"});
+    CHECK(ran.exit_code == 1);
+    CHECK(ran.out == "b\n");
+    CHECK(daemon.asked().at(0) == R"(POST /v1/verify {"deep":true})");
+    CHECK(contains(ran.err, "until 2026-01-31T14:00:00Z\n"));
+  }
+
+  TEST_CASE("arguments: versions and shares as people type them") {
+    CHECK(parse_version("v1843").value() == Version{1843});
+    CHECK(parse_version("18446744073709551615").value() == Version{18446744073709551615U});
+    for (const char* wrong : {"", "v", "0", "-1", "+1", "18446744073709551616", "7x", "vv7", " 7"}) {
+      INFO(wrong);
+      CHECK_FALSE(parse_version(wrong).has_value());
+    }
+    CHECK(parse_percent("99.5%").value() == doctest::Approx(99.5));
+    for (const char* wrong : {"", "%", "-1", "100.1", "nan", "1e1", "5%%"}) {
+      INFO(wrong);
+      CHECK_FALSE(parse_percent(wrong).has_value());
+    }
+  }
+}
+
+}  // namespace deltarelay::relayctl::test
