@@ -140,10 +140,10 @@ void LinkImpl::finish() {
     const std::lock_guard lock(start_mutex_);
     phase_ = Phase::over;
   }
+  place_.reset();  // first: who hears of the end may count on the place
   if (handlers_->on_end)
     asio::post(environment_.handlers, [handlers = handlers_, end = *end_] { handlers->on_end(end); });
   handlers_ = std::make_shared<LinkHandlers>();  // they often hold the link itself
-  place_.reset();
 }
 
 void LinkImpl::begin_close(std::string reason) {
@@ -162,6 +162,8 @@ void LinkImpl::end_now(EndReason why, std::string detail) {
 /// The first reason stands. Once close() was called, it is the reason, whatever goes wrong on the way.
 void LinkImpl::note_end(LinkEnd end) {
   if (end_) return;
+  // A write that fails takes the socket's error with it, and the reader finds a mere end.
+  if (end.why == EndReason::truncated && write_failure_) end = *write_failure_;
   if (close_reason_ && end.why != EndReason::internal_error) end = LinkEnd{EndReason::closed_here, *close_reason_};
   end_ = std::move(end);
 }
