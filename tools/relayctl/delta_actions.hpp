@@ -12,6 +12,8 @@
 
 namespace deltarelay::relayctl {
 
+class Pace;
+
 struct DeltaOptions {
   std::string base, next;       ///< encode, stats
   std::string file;             ///< the delta file, of all but stats
@@ -28,7 +30,7 @@ struct DeltaOptions {
 /// Writes the delta from `base` to `next` to `file`, under its name only when it is whole.
 int delta_encode(const Context& context, const DeltaOptions& options);
 /// Turns `image` from the file's base into its version by the block rule; may be repeated after any interruption.
-int delta_apply(const Context& context, const DeltaOptions& options);
+int delta_apply(const Context& context, Pace& pace, const DeltaOptions& options);
 /// Reads all of `file` and says what it holds.
 int delta_info(const Context& context, const DeltaOptions& options);
 /// What changed from `base` to `next`, and what it costs to send.

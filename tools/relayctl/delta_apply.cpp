@@ -21,6 +21,7 @@
 #include "tools/relayctl/failures.hpp"
 #include "tools/relayctl/humanize.hpp"
 #include "tools/relayctl/image_marker.hpp"
+#include "tools/relayctl/pace.hpp"
 
 namespace deltarelay::relayctl {
 namespace {
@@ -36,8 +37,11 @@ constexpr auto engine_poll_interval = std::chrono::milliseconds(20);
 
 class Apply {
  public:
-  Apply(const Context& context, const DeltaOptions& options)
-      : context_(context), options_(options), what_("cannot apply " + options.file + " to " + options.image) {}
+  Apply(const Context& context, Pace& pace, const DeltaOptions& options)
+      : context_(context),
+        pace_(pace),
+        options_(options),
+        what_("cannot apply " + options.file + " to " + options.image) {}
 
   int run() {
     const auto began = std::chrono::steady_clock::now();
@@ -217,17 +221,16 @@ class Apply {
   }
 
   Done hold_engines() {
-    const auto deadline = std::chrono::steady_clock::now() + context_.timeout;
+    const auto deadline = pace_.now() + context_.timeout;
     while (true) {
       auto held = image_->try_hold_engines();
       if (!held) return fail(context_, what_, held.error());
       if (*held) return 0;
-      if (std::chrono::steady_clock::now() >= deadline)
+      if (pace_.now() >= deadline || !pace_.rest(engine_poll_interval))
         return context_.fail(ExitCode::timed_out, what_,
                              fmt::format("an engine has been reading the image (shared lock on deltarelay.lock) for {}",
                                          human_age(context_.timeout)),
                              "pause the engine, or wait longer with --timeout");
-      std::this_thread::sleep_for(engine_poll_interval);
     }
   }
 
@@ -356,6 +359,7 @@ class Apply {
   const codec::ContentVerifier* verifier() const { return verifier_ ? &*verifier_ : nullptr; }
 
   const Context& context_;
+  Pace& pace_;
   const DeltaOptions& options_;
   const std::string what_;
   std::optional<codec::ContentVerifier> verifier_;
@@ -371,8 +375,8 @@ class Apply {
 
 }  // namespace
 
-int delta_apply(const Context& context, const DeltaOptions& options) {
-  return Apply(context, options).run();
+int delta_apply(const Context& context, Pace& pace, const DeltaOptions& options) {
+  return Apply(context, pace, options).run();
 }
 
 }  // namespace deltarelay::relayctl

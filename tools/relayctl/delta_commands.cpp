@@ -59,7 +59,7 @@ void add_encode(CLI::App& delta, Context& context, const std::shared_ptr<DeltaOp
 
 }  // namespace
 
-void add_delta_commands(CLI::App& app, Context& context) {
+void add_delta_commands(CLI::App& app, Context& context, Pace& pace) {
   CLI::App* delta = app.add_subcommand("delta", "Encode, apply and explain refits as files, offline");
   delta->require_subcommand(1);
   auto options = std::make_shared<DeltaOptions>();
@@ -72,7 +72,7 @@ void add_delta_commands(CLI::App& app, Context& context) {
   apply->add_option("IMAGE", options->image, "checkpoint directory; written in place")->required();
   add_verify_key(*apply, *options);
   add_threads(*apply, *options);
-  command(*apply, context, [&context, options] { return delta_apply(context, *options); });
+  command(*apply, context, [&context, &pace, options] { return delta_apply(context, pace, *options); });
 
   CLI::App* info = delta->add_subcommand("info", "Check all of F and show what it holds");
   info->add_option("F", options->file, "delta file")->required();

@@ -8,7 +8,9 @@ class App;
 namespace deltarelay::relayctl {
 
 struct Context;
+class Pace;
 
-void add_delta_commands(CLI::App& app, Context& context);
+/// `pace` outlives the command.
+void add_delta_commands(CLI::App& app, Context& context, Pace& pace);
 
 }  // namespace deltarelay::relayctl

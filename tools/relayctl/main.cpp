@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
   add_fleet_commands(app, context, pace);
   add_plan_commands(app, context);
   add_cert_commands(app, context);
-  add_delta_commands(app, context);
   add_completion_command(app, context);
+  add_delta_commands(app, context, pace);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);
 
   return run_command_line(app, context, argc, argv);
