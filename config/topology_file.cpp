@@ -27,6 +27,14 @@ bool is_name(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
 }
 
+bool is_label_key(std::string_view text) {
+  const auto plain = [](char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return letter || std::string_view("-_./").find(c) != std::string_view::npos;
+  };
+  return !text.empty() && text.size() <= name_bytes_max && std::all_of(text.begin(), text.end(), plain);
+}
+
 /// DNS names are the same in either case.
 std::string lower_case(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -208,12 +216,15 @@ class TopologyLoader {
       return;
     }
     for (const auto& entry : node->entries) {
+      if (!is_label_key(entry.key)) {
+        findings_.add(entry.at, "host.labels: " + shown(entry.key) +
+                                    " is not a label's name; use letters, digits, '-', '_', '.' and '/', at most 64");
+        continue;
+      }
       std::string value;
       reader.text(entry.key, value);
-      if (std::max(entry.key.size(), value.size()) > label_bytes_max) {
-        reader.refuse(entry.key.substr(0, name_bytes_max),
-                      "is longer than " + std::to_string(label_bytes_max) + " bytes");
-        continue;
+      if (value.size() > label_bytes_max) {
+        reader.refuse(entry.key, "is longer than " + std::to_string(label_bytes_max) + " bytes");
       }
       host.labels.emplace_back(entry.key, value);
     }

@@ -125,8 +125,7 @@ TEST_SUITE("config/topology_file") {
           "t.yaml:4:32: error: unknown key \"hosts\"\n");
     CHECK(with("limits: {max_childs: 3}\n") == "t.yaml:11:10: error: unknown key \"max_childs\"\n");
     CHECK(with("refit: {Size: 3GB}\n") == "t.yaml:11:9: error: unknown key \"Size\" (did you mean \"size\"?)\n");
-    CHECK(with("rates: {aply: 3GB/s}\n") ==
-          "t.yaml:11:9: error: unknown key \"aply\" (did you mean \"apply\"?)\n");
+    CHECK(with("rates: {aply: 3GB/s}\n") == "t.yaml:11:9: error: unknown key \"aply\" (did you mean \"apply\"?)\n");
   }
 
   TEST_CASE("a name given twice is named with the line of the first") {
@@ -297,6 +296,20 @@ TEST_SUITE("config/topology_file") {
     CHECK(with(hosts) ==
           "t.yaml:7:7: error: root: unknown host \"r\"\n"
           "t.yaml:9:3: error: hosts: more than 10000 entries\n");
+  }
+
+  TEST_CASE("labels have plain names and values that can be shown") {
+    const auto with_label = [](const std::string& label) {
+      return with("  - {name: x, region: b, address: \"x:1\", labels: {" + label + "}}\n");
+    };
+    CHECK(with_label("topology.kubernetes.io/zone: us-east-1a, Rack_7: \"7\"") == "");
+    CHECK(with_label("\"a\\nb\": 1") ==
+          "t.yaml:11:51: error: host.labels: \"a\\x0ab\" is not a label's name; use letters, digits, '-', '_', '.' and "
+          "'/', at most "
+          "64\n");
+    CHECK(with_label(std::string(65, 'k') + ": 1").find("is not a label's name") != std::string::npos);
+    CHECK(with_label("k: \"\\e[2J\"") == "t.yaml:11:54: error: host.labels.k: contains a control character\n");
+    CHECK(with_label("k: [1]") == "t.yaml:11:54: error: host.labels.k: must be a single value, not a list\n");
   }
 
   TEST_CASE("the files that come with the product load and are planned") {
