@@ -1,3 +1,4 @@
+// Byte budgets: who waits, who is let in, and that nothing is lost when a waiter goes.
 #include "relay/net/byte_budget.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Certificates of a mesh: made, read back, and refused when they are not what they say.
 #include "relay/net/certificate.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Who a peer is, from its certificate alone.
 #include "relay/net/peer_identity.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The order in which a link sends, and what it holds at the most.
 #include "relay/net/send_queue.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Task groups: every task ends before its group does.
 #include "relay/net/task_group.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// TLS contexts: what they demand of both sides, and reloading.
 #include "relay/net/tls_context.hpp"
 
 #include <doctest/doctest.h>
