@@ -43,9 +43,13 @@ std::string of_dense(std::uint64_t payload, std::uint64_t dense) {
                      human_percent(100.0 * static_cast<double>(payload) / static_cast<double>(dense), 2));
 }
 
-std::string phases_text(const PhaseSeconds& seconds) {
-  return fmt::format("encode {}, distribute {}, prepare {}, commit {}", human_seconds(seconds.encode),
-                     human_seconds(seconds.distribute), human_seconds(seconds.prepare), human_seconds(seconds.commit));
+std::string phases_text(const VersionRow& row) {
+  const PhaseSeconds& seconds = row.seconds;
+  std::string text = fmt::format("encode {}, distribute {}, prepare {}, ", human_seconds(seconds.encode),
+                                 human_seconds(seconds.distribute), human_seconds(seconds.prepare));
+  if (row.result == "aborted") return text + "no commit";
+  // The span ends with the last node: 0 means that one has not followed yet, not that it took no time.
+  return text + (seconds.commit > 0 ? "commit " + human_seconds(seconds.commit) : "commit still open");
 }
 
 /// The image that the fleet started from was never sent: it has neither a size nor a duration.
@@ -83,7 +87,7 @@ std::string versions_text(const Context& context, const relay::admin::VersionsDo
                                    row.left_out.empty() ? "-" : std::to_string(row.left_out.size())};
     if (context.wide()) {
       for (const double phase : {row.seconds.encode, row.seconds.distribute, row.seconds.prepare, row.seconds.commit}) {
-        cells.push_back(sent ? human_seconds(phase) : "-");
+        cells.push_back(phase > 0 ? human_seconds(phase) : "-");
       }
     }
     cells.push_back(row.why);
@@ -106,7 +110,7 @@ std::string version_page(const Context& context, const relay::admin::VersionDocu
   if (was_sent(row)) {
     table.add({"sent", of_dense(row.payload_bytes, row.dense_bytes)});
     table.add({"changed", human_percent(row.changed_percent, 2)});
-    table.add({"took", fmt::format("{}: {}", human_seconds(total_seconds(row.seconds)), phases_text(row.seconds))});
+    table.add({"took", fmt::format("{}: {}", human_seconds(total_seconds(row.seconds)), phases_text(row))});
   }
   return table.text();
 }
@@ -116,7 +120,7 @@ std::string outcome_text(const Context& context, const VersionRow& row) {
       fmt::format("{}  {}  {}/{} nodes  {}, {} changed\n", context.paint(result_style(row.result), row.result),
                   version_text(row.version), row.nodes_committed, row.nodes_total,
                   of_dense(row.payload_bytes, row.dense_bytes), human_percent(row.changed_percent, 2));
-  text += fmt::format("  took {}: {}\n", human_seconds(total_seconds(row.seconds)), phases_text(row.seconds));
+  text += fmt::format("  took {}: {}\n", human_seconds(total_seconds(row.seconds)), phases_text(row));
   if (!row.left_out.empty()) text += fmt::format("  left out {}\n", left_out_text(row));
   return text;
 }
