@@ -96,7 +96,9 @@ class Worker {
     }
     for (const BlockInput& block : blocks_) {
       work_.control.done_bytes += block.next.size();
-      stats_.elements += block.next.size() / block_width(block.dtype, block.next.size());
+      const std::uint64_t elements = block.next.size() / block_width(block.dtype, block.next.size());
+      work_.control.done_elements += elements;
+      stats_.elements += elements;
     }
     stats_.blocks += blocks_.size();
     work_.control.done_blocks += blocks_.size();

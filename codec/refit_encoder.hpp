@@ -43,8 +43,8 @@ struct RefitOptions {
 /// Shared with whoever watches or stops the work.
 struct RefitControl {
   std::atomic<bool> cancel{false};
-  std::atomic<std::uint64_t> done_blocks{0}, done_bytes{0}, changed_blocks{0}, changed_elements{0}, frames{0},
-      payload_bytes{0};
+  std::atomic<std::uint64_t> done_blocks{0}, done_bytes{0}, done_elements{0}, changed_blocks{0}, changed_elements{0},
+      frames{0}, payload_bytes{0};
 };
 
 struct RefitResult {
