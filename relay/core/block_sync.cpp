@@ -122,7 +122,9 @@ void BlockSync::on(const SyncFailed& event, Instant now) {
 
 void BlockSync::on(const CommitSaved& event, Instant now) {
   if (phase_ != Phase::saving || event.error_code.empty()) return;
-  phase_ = Phase::fetching;
+  // What the shell lacks for saving comes with a new manifest only; any other failure is one of this host's disk.
+  const bool lacking = event.error_code == "SYNC_FILES_MISSING" || event.error_code == "SYNC_AGAIN";
+  phase_ = lacking ? Phase::wait_manifest : Phase::fetching;
   fail(event.error_code, event.error_text, true, now);
 }
 

@@ -48,6 +48,7 @@ struct Tick {};
 /// The image is open: `image` is what it is proved to be, or version 0.
 struct ImageOpened { ImageState image; };
 struct ImageFailed { std::string code, text; bool retryable = true; };
+/// The log cannot be written; an empty code: it can again.
 struct LogFailed { std::string code, text; };
 struct FrameApplied {
   Version version; Sequence sequence;

@@ -67,9 +67,13 @@ void Node::start_refit_if_due() {
 
 void Node::drop_old_refits() {
   std::vector<Version> decided;
-  for (const auto& [version, refit] : log_.refits())
+  std::uint64_t bytes = 0;
+  for (const auto& [version, refit] : log_.refits()) {
+    bytes += refit.payload_bytes;
     if (refit.decision && version <= image_.version) decided.push_back(version);
-  for (std::size_t i = 0; i + config_.refits_kept < decided.size(); ++i) {
+  }
+  for (std::size_t i = 0; i < decided.size() && (i + config_.refits_kept < decided.size() || bytes > config_.log_bytes_max); ++i) {
+    bytes -= log_.find(decided[i])->payload_bytes;
     log_.drop(decided[i]);
     out_.push_back(DropRefit{decided[i]});
   }
@@ -115,7 +119,7 @@ void Node::on(const ImageFailed& event) {
 void Node::on(const LogFailed& event) {
   log_error_code_ = event.code;
   log_error_text_ = event.text;
-  out_.push_back(Note{Note::Level::error, event.code, event.text});
+  if (!event.code.empty()) out_.push_back(Note{Note::Level::error, event.code, event.text});
 }
 
 void Node::on(const FrameApplied& event) {
@@ -170,7 +174,11 @@ void Node::on(const BaseCompared& event) {
 
 // ------------------------------------------------------------------------------------------------ block sync
 
-void Node::on(const SyncPrepared& event) { sync_.on(event); }
+void Node::on(const SyncPrepared& event) {
+  sync_.on(event);
+  // From here on blocks of the old version are written over: this host is of none until the sync ends.
+  if (sync_.purpose() == BlockSync::Purpose::become) image_ = ImageState{};
+}
 
 void Node::on(const SyncCompared& event) {
   sync_.on(event, out_, parent_link());

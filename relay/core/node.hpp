@@ -36,7 +36,8 @@ struct NodeConfig {
   std::size_t children_max = 64;
   std::uint64_t child_window_bytes = 8u << 20;
   std::uint64_t apply_window_bytes = 64u << 20;
-  std::size_t refits_kept = 3;         ///< decided refits that stay in the log
+  std::size_t refits_kept = 3;         ///< decided refits that stay in the log, within
+  std::uint64_t log_bytes_max = UINT64_MAX;
   Duration heartbeat = std::chrono::seconds(1);
   Duration report_interval = std::chrono::milliseconds(200);
   Reattach::Options reattach;
