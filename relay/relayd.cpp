@@ -1,0 +1,42 @@
+// relayd: the daemon of one host. Everything it does is in relay/shell; this reads the command line.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "config/relayd_config.hpp"
+#include "relay/shell/daemon.hpp"
+
+namespace {
+constexpr int exit_failed = 1, exit_usage = 2, exit_invalid = 3;
+}
+
+int main(int argc, char** argv) {
+  CLI::App app{"Receives weight deltas from a parent, verifies, forwards and applies them.", "relayd"};
+  std::string config_file;
+  bool check = false;
+  app.add_option("--config", config_file, "relayd.yaml of this host")->required()->type_name("FILE");
+  app.add_flag(
+      "--check", check,
+      "check configuration, certificates, image and plan, print findings and the effective configuration, and end");
+  app.set_version_flag("--version", "relayd " DELTARELAY_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : exit_usage;
+  }
+  try {
+    deltarelay::relay::Prepared prepared = deltarelay::relay::prepare_daemon(config_file);
+    if (!prepared.findings.empty()) {
+      std::fputs(prepared.findings.text().c_str(), stderr);
+      return exit_invalid;
+    }
+    if (check) {
+      std::fputs(deltarelay::config::to_yaml(*prepared.config).c_str(), stdout);
+      return 0;
+    }
+    return deltarelay::relay::run_daemon(std::move(prepared));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: relayd ends: %s. Try: report it with the log before this line\n", error.what());
+    return exit_failed;
+  }
+}

@@ -1,0 +1,149 @@
+#include "relay/shell/image_opening.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "codec/payloads.hpp"
+#include "relay/shell/root_store.hpp"
+
+namespace deltarelay::relay {
+namespace {
+
+using codec::raw;
+
+ImageFailed failed(const StoreError& error) {
+  return ImageFailed{reason_code(error), error.text(), error.code != store_errc::corrupt};
+}
+
+/// Nothing to open: no directory, no checkpoint in it, or one whose making was cut off.
+bool holds_no_checkpoint(const std::filesystem::path& directory, std::uint32_t block_bytes) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory, error) || std::filesystem::exists(directory / ".deltarelay.creating", error))
+    return true;
+  auto checkpoint = codec::Checkpoint::open(directory, block_bytes);
+  return !checkpoint && checkpoint.error().code == codec::errc::no_checkpoint;
+}
+
+/// What the refits that lead from the committed version and were not aborted say of each block.
+class Explanations {
+ public:
+  Explanations(HostStore& store, const codec::Layout& layout) : layout_(layout), base_(store.record().committed) {
+    (void)store.log().for_each_recovered([this](const codec::RecordPtr& record) { add(*record); }).has_error();
+  }
+  [[nodiscard]] bool explain(std::uint64_t ordinal, const codec::Digest& found) const {
+    auto [begin, end] = targets_.equal_range(ordinal);
+    return std::any_of(begin, end, [&](const auto& target) { return target.second.digest == found; });
+  }
+
+ private:
+  struct Target {
+    Version version{};
+    codec::Digest digest;
+  };
+
+  void add(const codec::Record& record) {
+    const Version version = record.header.version;
+    if (record.header.type == codec::RecordType::begin) {
+      auto begin = codec::BeginPayload::decode(record.payload());
+      follows_ = begin && begin->base == base_ && version > base_;
+    }
+    if (!follows_) return;
+    if (record.header.type == codec::RecordType::abort)
+      std::erase_if(targets_, [&](const auto& target) { return target.second.version == version; });
+    if (record.header.type != codec::RecordType::frame) return;
+    auto view = codec::FrameView::parse(record.payload());
+    if (!view) return;
+    for (const codec::FrameEntry& entry : view->entries)
+      if (layout_.contains(entry.id)) targets_.emplace(layout_.ordinal(entry.id), Target{version, entry.target});
+  }
+
+  const codec::Layout& layout_;
+  Version base_;
+  bool follows_ = false;
+  std::unordered_multimap<std::uint64_t, Target> targets_;
+};
+
+struct Differences {
+  std::uint64_t count = 0;
+  std::optional<codec::BlockId> first;
+};
+
+Differences unexplained(HostStore& store, const codec::Layout& layout, const std::vector<codec::Digest>& stated,
+                        const std::vector<codec::Digest>& found) {
+  Differences out;
+  const Explanations explanations(store, layout);
+  for (std::uint64_t ordinal = 0; ordinal < found.size(); ++ordinal) {
+    if (found[ordinal] == stated[ordinal] || explanations.explain(ordinal, found[ordinal])) continue;
+    if (out.count++ == 0) out.first = layout.block_at(ordinal);
+  }
+  return out;
+}
+
+/// The committed version could not be proved: a relay starts without one, a root cannot.
+Event not_proved(HostStore& store, const std::string& why) {
+  store.set_table(nullptr);
+  if (store.options().is_root)
+    return ImageFailed{
+        "IMAGE_DAMAGED",
+        fmt::format(
+            "{} is not version {} as the ledger states: {}. Try: put the checkpoint of that version back and restart",
+            store.options().image_dir.string(), raw(store.record().committed), why),
+        false};
+  return ImageOpened{};
+}
+
+Event prove(HostStore& store, const OpenImage& image, std::vector<codec::Digest> found) {
+  LedgerRecord& record = store.record();
+  if (codec::digest_of(std::span<const codec::Digest>(found)) == record.image) {
+    store.set_table(std::make_shared<DigestTable>(std::move(found)));
+    return ImageOpened{image_state_of(record)};
+  }
+  auto stated = store.ledger().load_digests(record.committed, record.image);
+  if (!stated) return not_proved(store, stated.error().text());
+  if (stated->size() != found.size())
+    return not_proved(store, fmt::format("it has {} blocks, the ledger states {}", found.size(), stated->size()));
+  const Differences differences = unexplained(store, image.layout(), *stated, found);
+  if (differences.count != 0)
+    return not_proved(store, fmt::format("{} blocks differ, the first is block {} of {}", differences.count,
+                                         raw(differences.first->block),
+                                         codec::display_name(image.layout().tensor(differences.first->tensor).name)));
+  store.set_table(std::make_shared<DigestTable>(std::move(*stated)));
+  return ImageOpened{image_state_of(record)};
+}
+
+}  // namespace
+
+StoreResult<std::shared_ptr<OpenImage>> open_directory(HostStore& store) {
+  auto image = Image::open(store.options().image_dir, store.options().block_bytes);
+  if (!image) return image.error();
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(store.options().state_dir, error))
+    if (entry.path().filename().string().starts_with("slot-"))
+      if (auto recovered = recover_slot(entry.path(), **image); !recovered) return recovered.error();
+  std::vector<std::unique_ptr<ApplyWorker>> workers;
+  for (unsigned i = 0; i < store.options().apply_threads; ++i) {
+    auto worker = ApplyWorker::open(store.slot_path(i), **image);
+    if (!worker) return worker.error();
+    workers.push_back(std::move(*worker));
+  }
+  return std::make_shared<OpenImage>(std::move(*image), std::move(workers));
+}
+
+Event open_image(HostStore& store, const std::atomic<bool>& cancel) {
+  const HostStoreOptions& options = store.options();
+  if (!options.is_root && holds_no_checkpoint(options.image_dir, options.block_bytes)) return ImageOpened{};
+  auto opened = open_directory(store);
+  if (!opened) return failed(opened.error());
+  store.set_image(*opened);
+  const bool has_version = raw(store.record().committed) != 0;
+  if (!has_version && !options.is_root) return ImageOpened{};  // block sync hashes it against the parent's
+  auto found = hash_image((*opened)->image(), options.apply_threads, cancel);
+  if (!found) return failed(found.error());
+  if (has_version) return prove(store, **opened, std::move(*found));
+  if (auto sealed = seal_first_version(store, **opened, std::move(*found)); !sealed) return failed(sealed.error());
+  return ImageOpened{image_state_of(store.record())};
+}
+
+}  // namespace deltarelay::relay

@@ -1,0 +1,166 @@
+#include "relay/shell/image_opening.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/relay/shell/host_bench.hpp"
+
+using namespace deltarelay;
+using namespace deltarelay::relay;
+using namespace deltarelay::relay::testing;
+
+namespace {
+
+/// A root at v1, and a relay with the same image that the ledger knows as v1.
+struct Pair {
+  Pair() {
+    write_sample(mesh.directory.path / "root" / "image");
+    write_sample(mesh.directory.path / "relay" / "image");
+    root = mesh.open("root", true);
+    REQUIRE(std::holds_alternative<ImageOpened>(open_image(*root, never)));
+    relay = mesh.open("relay");
+    LedgerRecord& record = relay->record();
+    record.committed = root->record().committed;
+    record.image = root->record().image;
+    record.layout_record = root->record().layout_record;
+    record.end_record = root->record().end_record;
+    REQUIRE(relay->ledger().save_digests(record.committed, root->table()->base()).has_value());
+    REQUIRE(relay->save_ledger().has_value());
+    REQUIRE(opened_version() == Version{1});
+  }
+  /// As a new process finds the relay.
+  Version opened_version() {
+    relay.reset();
+    relay = mesh.open("relay");
+    const Event event = open_image(*relay, never);
+    REQUIRE(std::holds_alternative<ImageOpened>(event));
+    return std::get<ImageOpened>(event).image.version;
+  }
+  void damage(std::uint64_t ordinal) const {
+    const auto image = relay->image();
+    auto content = content_of(image->image(), ordinal);
+    content[0] ^= std::byte{1};
+    REQUIRE(image->image().write_block(image->layout().block_at(ordinal), content).has_value());
+  }
+
+  Mesh mesh;
+  std::unique_ptr<HostStore> root, relay;
+};
+
+}  // namespace
+
+TEST_SUITE("relay/shell/image_opening") {
+  TEST_CASE("a root without a ledger seals its image as version 1, and finds it again") {
+    Mesh mesh;
+    write_sample(mesh.directory.path / "root" / "image");
+    for (int start = 0; start < 2; ++start) {
+      auto root = mesh.open("root", true);
+      const Event event = open_image(*root, never);
+      REQUIRE(std::holds_alternative<ImageOpened>(event));
+      const ImageState& image = std::get<ImageOpened>(event).image;
+      CHECK(image.version == Version{1});
+      REQUIRE(image.end_record);
+      REQUIRE(image.layout_record);
+      CHECK(codec::verify_record(*image.end_record, mesh.id, mesh.signer->verifier()).has_value());
+      CHECK(codec::verify_record(*image.layout_record, mesh.id, mesh.signer->verifier()).has_value());
+      CHECK(codec::EndPayload::decode(image.end_record->payload())->image == image.image);
+      CHECK(root->record().epoch == codec::Epoch{static_cast<std::uint64_t>(start) + 1});
+    }
+  }
+
+  TEST_CASE("a relay without a directory, or with an empty one, is open and of no version") {
+    Mesh mesh;
+    auto relay = mesh.open("relay");
+    const Event absent = open_image(*relay, never);
+    REQUIRE(std::holds_alternative<ImageOpened>(absent));
+    CHECK(std::get<ImageOpened>(absent).image.version == Version{});
+    std::filesystem::create_directories(relay->options().image_dir);
+    CHECK(std::holds_alternative<ImageOpened>(open_image(*relay, never)));
+  }
+
+  TEST_CASE("a root without an image fails and says where it looked") {
+    Mesh mesh;
+    auto root = mesh.open("root", true);
+    const Event event = open_image(*root, never);
+    REQUIRE(std::holds_alternative<ImageFailed>(event));
+    CHECK(std::get<ImageFailed>(event).text.find("root/image") != std::string::npos);
+  }
+
+  TEST_CASE("an image that changed while the daemon was down is of no version") {
+    Pair pair;
+    pair.damage(2);
+    CHECK(pair.opened_version() == Version{});
+  }
+
+  TEST_CASE("a root whose image changed while it was down stops and names the block") {
+    Pair pair;
+    {
+      const auto image = pair.root->image();
+      auto content = content_of(image->image(), 3);
+      content[5] ^= std::byte{4};
+      REQUIRE(image->image().write_block(image->layout().block_at(3), content).has_value());
+    }
+    pair.root.reset();
+    auto again = pair.mesh.open("root", true);
+    const Event event = open_image(*again, never);
+    REQUIRE(std::holds_alternative<ImageFailed>(event));
+    CHECK(std::get<ImageFailed>(event).code == "IMAGE_DAMAGED");
+    CHECK_FALSE(std::get<ImageFailed>(event).retryable);
+    CHECK(std::get<ImageFailed>(event).text.find("1 blocks differ, the first is block 3 of \"a\"") !=
+          std::string::npos);
+  }
+
+  TEST_CASE("a process that died half-way through a refit is still at its base, and goes on") {
+    Pair pair;
+    const auto records = encode(*pair.root, Version{2}, make_export(*pair.root, "next", {0, 2, 4}));
+    REQUIRE(records.size() > 2);
+    append(*pair.relay, records);
+    REQUIRE(mark_applying(*pair.relay, Version{1}, Version{2}).has_value());
+    apply(*pair.relay, Version{2});
+    CHECK(pair.opened_version() == Version{1});
+  }
+
+  TEST_CASE("blocks of an aborted refit do not pass for the base") {
+    Pair pair;
+    auto records = encode(*pair.root, Version{2}, make_export(*pair.root, "next", {1}));
+    append(*pair.relay, records);
+    apply(*pair.relay, Version{2});
+    codec::RecordHeader abort = records.back()->header;
+    abort.type = codec::RecordType::abort;
+    abort.sequence = codec::next(abort.sequence);
+    append(*pair.relay, {codec::seal_record(abort, {}, pair.root->signer())});
+    CHECK(pair.opened_version() == Version{});
+  }
+
+  TEST_CASE("blocks of a refit explain themselves only, not their neighbours") {
+    Pair pair;
+    append(*pair.relay, encode(*pair.root, Version{2}, make_export(*pair.root, "next", {1})));
+    apply(*pair.relay, Version{2});
+    pair.damage(2);
+    CHECK(pair.opened_version() == Version{});
+  }
+
+  TEST_CASE("a lost digest table is no loss as long as the image is whole") {
+    Pair pair;
+    for (const auto& entry : std::filesystem::directory_iterator(pair.relay->options().state_dir))
+      if (entry.path().filename().string().find("digests") != std::string::npos) std::filesystem::remove(entry.path());
+    CHECK(pair.opened_version() == Version{1});
+    pair.damage(0);
+    for (const auto& entry : std::filesystem::directory_iterator(pair.relay->options().state_dir))
+      if (entry.path().filename().string().find("digests") != std::string::npos) std::filesystem::remove(entry.path());
+    CHECK(pair.opened_version() == Version{});
+  }
+
+  TEST_CASE("a state directory of another node or of a running daemon is refused") {
+    Mesh mesh;
+    auto relay = mesh.open("relay");
+    HostStoreOptions options = relay->options();
+    auto twice = HostStore::open(options, mesh.signer->verifier(), std::nullopt);
+    REQUIRE_FALSE(twice.has_value());
+    CHECK(twice.error().code == store_errc::already_locked);
+    relay.reset();
+    options.node = "other";
+    auto other = HostStore::open(options, mesh.signer->verifier(), std::nullopt);
+    REQUIRE_FALSE(other.has_value());
+    CHECK(other.error().text().find("\"relay\"") != std::string::npos);
+  }
+}
