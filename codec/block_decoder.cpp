@@ -1,5 +1,6 @@
 // One block of a frame, decoded by its encoding. Everything that reads a peer's bytes is bounded by the block's size.
 #include "codec/encoding/changes.hpp"
+#include "codec/encoding/class_code.hpp"
 #include "codec/encoding/lz4.hpp"
 #include "codec/encoding/raw.hpp"
 #include "codec/encoding/sparse.hpp"
@@ -11,6 +12,7 @@ namespace deltarelay::codec {
 
 struct BlockDecoder::State {
   PrefixCode code;
+  ClassDecoder classes;
 };
 
 BlockDecoder::BlockDecoder() : state_(std::make_unique<State>()) {}
@@ -18,8 +20,7 @@ BlockDecoder::BlockDecoder(BlockDecoder&&) noexcept = default;
 BlockDecoder& BlockDecoder::operator=(BlockDecoder&&) noexcept = default;
 BlockDecoder::~BlockDecoder() = default;
 
-Result<void> BlockDecoder::decode(const FrameEntry& entry, Bytes /*tables*/, DType dtype, Bytes base,
-                                  MutableBytes out) {
+Result<void> BlockDecoder::decode(const FrameEntry& entry, Bytes tables, DType dtype, Bytes base, MutableBytes out) {
   if (out.empty() || out.size() > block_bytes_max) return errc::block_size_mismatch;
   if (needs_base(entry.encoding)) {
     if (base.empty()) return errc::base_required;
@@ -35,6 +36,7 @@ Result<void> BlockDecoder::decode(const FrameEntry& entry, Bytes /*tables*/, DTy
     case Encoding::sparse:
       return decode_sparse(entry.data, block_width(dtype, out.size()), base, out, state_->code);
     case Encoding::class_rans:
+      return state_->classes.decode(entry.data, tables, block_width(dtype, out.size()), base, out);
     case Encoding::dense_planes:
       break;
   }

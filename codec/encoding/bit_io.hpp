@@ -29,6 +29,8 @@ class BitReader {
     return value >> (bits_ & 7);
   }
   void skip(unsigned count) noexcept { bits_ += count; }
+  /// Bits taken so far, also such as were not there.
+  [[nodiscard]] std::uint64_t position() const noexcept { return bits_; }
   /// REQUIRES count <= 64.
   [[nodiscard]] std::uint64_t get(unsigned count) noexcept {
     if (count > 32) {

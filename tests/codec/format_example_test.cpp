@@ -1,10 +1,12 @@
 // The worked example of FORMAT.md, taken out of the text itself: what it says is what the code reads and writes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <string>
 
+#include "codec/encoding/class_model.hpp"
 #include "codec/frame.hpp"
 #include "codec/record.hpp"
 
@@ -84,5 +86,23 @@ TEST_SUITE("codec/format") {
     const auto view = FrameView::parse(Bytes(bytes).subspan(record_header_bytes));
     REQUIRE(view.has_value());
     CHECK(seal_record(*header, build_frame(view->tables, view->entries), nullptr)->bytes == bytes);
+  }
+
+  TEST_CASE("the worked example of a class block decodes to what the text says, and has one form") {
+    const auto payload = example("class payload");
+    const auto view = FrameView::parse(payload);
+    REQUIRE(view.has_value());
+    REQUIRE(view->entries.size() == 1);
+    CHECK(view->entries[0].encoding == Encoding::class_rans);
+    const auto base = example("base"), next = example("next");
+    std::vector<std::byte> out(next.size());
+    BlockDecoder decoder;
+    REQUIRE(decoder.decode(view->entries[0], view->tables, DType::BF16, base, out).has_value());
+    CHECK(out == next);
+    CHECK(digest_of(out) == view->entries[0].target);
+    CHECK(build_frame(view->tables, view->entries) == payload);
+    const auto models = read_class_models(view->tables);
+    REQUIRE(models.has_value());
+    CHECK(std::ranges::equal(write_class_models(*models), view->tables));
   }
 }

@@ -1,0 +1,277 @@
+// The class passes with AVX-512 as of Ice Lake and Zen 4 (VBMI, VBMI2, GFNI, VPOPCNTDQ).
+//
+// The class of 64 elements is looked up as a one-hot byte each; one GF(2) affine instruction and one byte shuffle
+// transpose these into eight 64-bit masks, one per class. Counts of all classes go up in one vector.
+#include "codec/kernels/class_scan.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "codec/kernels/cpu.hpp"
+
+namespace deltarelay::codec::kernels {
+namespace {
+
+#define DELTARELAY_CLASS_AVX512                                                                              \
+  __attribute__((                                                                                            \
+      target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni,avx2,bmi,bmi2," \
+             "popcnt,lzcnt")))
+#define DELTARELAY_CLASS_AVX512_INLINE DELTARELAY_CLASS_AVX512 __attribute__((always_inline)) inline
+
+DELTARELAY_CLASS_AVX512_INLINE __m512i load(const void* p) noexcept {
+  return _mm512_loadu_si512(p);
+}
+
+// Byte i of the result is fill(i).
+template <class Fill>
+DELTARELAY_CLASS_AVX512_INLINE __m512i bytes_of(const Fill& fill) noexcept {
+  alignas(64) std::uint8_t bytes[64];
+  for (unsigned i = 0; i < 64; ++i) bytes[i] = static_cast<std::uint8_t>(fill(i));
+  return _mm512_load_si512(bytes);
+}
+
+// A table of 256 bytes in four vectors, for 64 look-ups at once.
+struct Lookup {
+  __m512i part[4];
+  DELTARELAY_CLASS_AVX512_INLINE __m512i at(__m512i keys) const noexcept {
+    const __m512i low = _mm512_permutex2var_epi8(part[0], keys, part[1]);
+    const __m512i high = _mm512_permutex2var_epi8(part[2], keys, part[3]);
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(keys), low, high);
+  }
+};
+
+struct Tables {
+  Lookup one_hot;
+  __m512i odd_bytes, reversed, transposed, identity;
+
+  DELTARELAY_CLASS_AVX512_INLINE explicit Tables(const ClassMap& map) noexcept {
+    for (unsigned p = 0; p < 4; ++p) {
+      one_hot.part[p] = bytes_of([&](unsigned i) { return 1u << map.class_of[64 * p + i]; });
+    }
+    odd_bytes = bytes_of([](unsigned i) { return 2 * i + 1; });
+    reversed = bytes_of([](unsigned i) { return i ^ 7; });
+    transposed = bytes_of([](unsigned i) { return (i & 7) * 8 + (i >> 3); });
+    identity = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201ull));
+  }
+  // Element i is bit i of its class's 64-bit lane. The instruction takes a matrix's rows from the last byte to the
+  // first, hence the reversal within each eight.
+  DELTARELAY_CLASS_AVX512_INLINE __m512i masks(__m512i keys) const noexcept {
+    const __m512i rows = _mm512_permutexvar_epi8(reversed, one_hot.at(keys));
+    return _mm512_permutexvar_epi8(transposed, _mm512_gf2p8affine_epi64_epi8(identity, rows, 0));
+  }
+};
+
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE __m512i keys_of(const Tables& tables, const std::byte* p) noexcept {
+  if constexpr (width == 1) return _mm512_add_epi8(load(p), load(p));
+  if constexpr (width == 2) {
+    const __m512i a = _mm512_slli_epi16(load(p), 1), b = _mm512_slli_epi16(load(p + 64), 1);
+    return _mm512_permutex2var_epi8(a, tables.odd_bytes, b);
+  }
+  if constexpr (width == 4) {
+    const auto quarter = [&](unsigned q) DELTARELAY_CLASS_AVX512 {
+      return _mm512_cvtepi32_epi8(_mm512_srli_epi32(_mm512_slli_epi32(load(p + 64 * q), 1), 24));
+    };
+    __m512i out = _mm512_castsi128_si512(quarter(0));
+    out = _mm512_inserti32x4(out, quarter(1), 1);
+    out = _mm512_inserti32x4(out, quarter(2), 2);
+    return _mm512_inserti32x4(out, quarter(3), 3);
+  }
+}
+
+// The elements of one vector that `changed` (its low bits) names, moved together.
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE __m512i compress(std::uint64_t changed, __m512i elements) noexcept {
+  if constexpr (width == 1) return _mm512_maskz_compress_epi8(changed, elements);
+  if constexpr (width == 2) return _mm512_maskz_compress_epi16(static_cast<__mmask32>(changed), elements);
+  if constexpr (width == 4) return _mm512_maskz_compress_epi32(static_cast<__mmask16>(changed), elements);
+}
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE __m512i expand(std::uint64_t changed, __m512i steps) noexcept {
+  if constexpr (width == 1) return _mm512_maskz_expand_epi8(changed, steps);
+  if constexpr (width == 2) return _mm512_maskz_expand_epi16(static_cast<__mmask32>(changed), steps);
+  if constexpr (width == 4) return _mm512_maskz_expand_epi32(static_cast<__mmask16>(changed), steps);
+}
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE __m512i add(__m512i a, __m512i b) noexcept {
+  if constexpr (width == 1) return _mm512_add_epi8(a, b);
+  if constexpr (width == 2) return _mm512_add_epi16(a, b);
+  if constexpr (width == 4) return _mm512_add_epi32(a, b);
+}
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE __m512i subtract(__m512i a, __m512i b) noexcept {
+  if constexpr (width == 1) return _mm512_sub_epi8(a, b);
+  if constexpr (width == 2) return _mm512_sub_epi16(a, b);
+  if constexpr (width == 4) return _mm512_sub_epi32(a, b);
+}
+template <unsigned width>
+constexpr std::uint64_t lanes_mask = width == 1 ? ~0ull : (1ull << (64 / width % 64)) - 1;
+
+DELTARELAY_CLASS_AVX512_INLINE std::size_t count_of(std::uint64_t bits) noexcept {
+  return static_cast<std::size_t>(_mm_popcnt_u64(bits));
+}
+
+// Steps of 64 elements.
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE std::byte* put_steps(const std::byte* base, const std::byte* next, std::uint64_t changed,
+                                                    std::byte* steps) noexcept {
+  for (unsigned vector = 0; vector < width; ++vector) {
+    const std::uint64_t bits = changed >> (64 / width * vector % 64) & lanes_mask<width>;
+    const __m512i step = subtract<width>(load(next + 64 * vector), load(base + 64 * vector));
+    _mm512_storeu_si512(steps, compress<width>(bits, step));
+    steps += count_of(bits) * width;
+  }
+  return steps;
+}
+
+// Some words at a time: first masks, counts and positions of all, by vectors, then one straight loop over the changes.
+// A loop over the changes of each word would be mispredicted at the end of most words.
+constexpr std::size_t tile_words = 32;
+struct Tile {
+  alignas(64) std::uint64_t masks[tile_words][classes_max];
+  alignas(64) std::uint32_t members[tile_words][classes_max];
+  std::uint16_t positions[tile_words * 64 + 64];
+};
+
+DELTARELAY_CLASS_AVX512_INLINE void put_ranks(const Tile& tile, std::size_t count, const ClassMap& map,
+                                              const std::uint8_t* keys, ClassSplit& out) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t word = tile.positions[i] / 64u, bit = tile.positions[i] % 64u;
+    const std::uint8_t c = map.class_of[keys[i]];
+    const std::uint64_t below = _bzhi_u64(tile.masks[word][c], static_cast<unsigned>(bit));
+    *out.ranks[c]++ = tile.members[word][c] + static_cast<std::uint32_t>(_mm_popcnt_u64(below));
+  }
+}
+
+DELTARELAY_CLASS_AVX512_INLINE std::uint16_t* put_positions(std::uint64_t changed, __m512i first,
+                                                            std::uint16_t* positions) noexcept {
+  const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(32));
+  _mm512_storeu_si512(positions, compress<2>(changed & 0xffffffff, first));
+  positions += count_of(changed & 0xffffffff);
+  _mm512_storeu_si512(positions, compress<2>(changed >> 32, second));
+  return positions + count_of(changed >> 32);
+}
+
+template <unsigned width>
+DELTARELAY_CLASS_AVX512 void split(const ClassMap& map, const std::byte* base, const std::byte* next,
+                                   std::size_t elements, const std::uint64_t* changed, ClassSplit& out) noexcept {
+  const Tables tables(map);
+  Tile tile;
+  alignas(64) std::uint16_t iota[32];
+  for (unsigned i = 0; i < 32; ++i) iota[i] = static_cast<std::uint16_t>(i);
+  __m512i members = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(out.members.data())));
+  for (std::size_t words = elements / 64; words > 0;) {
+    const std::size_t some = words < tile_words ? words : tile_words;
+    __m512i first = _mm512_load_si512(iota);
+    std::uint16_t* positions = tile.positions;
+    const std::uint8_t* const keys_begin = out.keys;
+    for (std::size_t word = 0; word < some; ++word, base += 64 * width, next += 64 * width) {
+      const __m512i keys = keys_of<width>(tables, base), masks = tables.masks(keys);
+      _mm512_store_si512(tile.masks[word], masks);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(tile.members[word]), _mm512_cvtepi64_epi32(members));
+      members = _mm512_add_epi64(members, _mm512_popcnt_epi64(masks));
+      const std::uint64_t bits = changed[word];
+      _mm512_storeu_si512(out.keys, _mm512_maskz_compress_epi8(bits, keys));
+      out.keys += count_of(bits);
+      positions = put_positions(bits, first, positions);
+      out.steps = put_steps<width>(base, next, bits, out.steps);
+      first = _mm512_add_epi16(first, _mm512_set1_epi16(64));
+    }
+    put_ranks(tile, static_cast<std::size_t>(positions - tile.positions), map, keys_begin, out);
+    words -= some;
+    changed += some;
+  }
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.members.data()), _mm512_cvtepi64_epi32(members));
+}
+
+// Marks from the next rank of each class on, put where the class's elements are. One load of eight bytes has at least
+// 57 marks from any bit on; a class with more elements than that in one word needs the ninth byte.
+template <bool wide>
+DELTARELAY_CLASS_AVX512_INLINE std::uint64_t place_marks(const ClassMarks& marks, const std::uint64_t* members,
+                                                         const std::uint64_t* masks) noexcept {
+  std::uint64_t found = 0;
+  const std::byte* bits = marks.bits;
+  for (unsigned c = 0; c < classes_max; ++c, bits += marks.stride_bytes) {
+    const std::uint64_t rank = members[c];
+    std::uint64_t window;
+    std::memcpy(&window, bits + (rank >> 3), 8);
+    window >>= rank & 7;
+    if constexpr (wide) window |= static_cast<std::uint64_t>(bits[(rank >> 3) + 8]) << 1 << (63 - (rank & 7));
+    found |= _pdep_u64(window, masks[c]);
+  }
+  return found;
+}
+
+template <unsigned width>
+DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* base, std::size_t elements,
+                                         ClassMarks& marks, std::uint64_t* changed, std::uint8_t* keys_out) noexcept {
+  const Tables tables(map);
+  const std::uint8_t* const begin = keys_out;
+  alignas(64) std::uint64_t masks[classes_max], before[classes_max];
+  __m512i members = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(marks.members.data())));
+  for (std::size_t word = 0; word < elements / 64; ++word, base += 64 * width) {
+    const __m512i keys = keys_of<width>(tables, base), mask = tables.masks(keys);
+    const __m512i counts = _mm512_popcnt_epi64(mask);
+    _mm512_store_si512(masks, mask);
+    _mm512_store_si512(before, members);
+    members = _mm512_add_epi64(members, counts);
+    const bool wide = _mm512_cmpgt_epu64_mask(counts, _mm512_set1_epi64(57)) != 0;
+    const std::uint64_t found =
+        wide ? place_marks<true>(marks, before, masks) : place_marks<false>(marks, before, masks);
+    changed[word] = found;
+    _mm512_storeu_si512(keys_out, _mm512_maskz_compress_epi8(found, keys));
+    keys_out += count_of(found);
+  }
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(marks.members.data()), _mm512_cvtepi64_epi32(members));
+  return static_cast<std::size_t>(keys_out - begin);
+}
+
+template <unsigned width>
+DELTARELAY_CLASS_AVX512 std::size_t apply(const std::byte* base, std::size_t elements, const std::uint64_t* changed,
+                                          const std::byte* steps, std::byte* out) noexcept {
+  const std::byte* const begin = steps;
+  for (std::size_t word = 0; word < elements / 64; ++word) {
+    for (unsigned vector = 0; vector < width; ++vector, base += 64, out += 64) {
+      const std::uint64_t bits = changed[word] >> (64 / width * vector % 64) & lanes_mask<width>;
+      _mm512_storeu_si512(out, add<width>(load(base), expand<width>(bits, load(steps))));
+      steps += count_of(bits) * width;
+    }
+  }
+  return static_cast<std::size_t>(steps - begin) / width;
+}
+
+void split_any(const ClassMap& map, const std::byte* base, const std::byte* next, unsigned width, std::size_t elements,
+               const std::uint64_t* changed, ClassSplit& out) noexcept {
+  if (width == 1) return split<1>(map, base, next, elements, changed, out);
+  if (width == 2) return split<2>(map, base, next, elements, changed, out);
+  split<4>(map, base, next, elements, changed, out);
+}
+
+std::size_t find_any(const ClassMap& map, const std::byte* base, unsigned width, std::size_t elements,
+                     ClassMarks& marks, std::uint64_t* changed, std::uint8_t* keys_out) noexcept {
+  if (width == 1) return find<1>(map, base, elements, marks, changed, keys_out);
+  if (width == 2) return find<2>(map, base, elements, marks, changed, keys_out);
+  return find<4>(map, base, elements, marks, changed, keys_out);
+}
+
+std::size_t apply_any(const std::byte* base, unsigned width, std::size_t elements, const std::uint64_t* changed,
+                      const std::byte* steps, std::byte* out) noexcept {
+  if (width == 1) return apply<1>(base, elements, changed, steps, out);
+  if (width == 2) return apply<2>(base, elements, changed, steps, out);
+  return apply<4>(base, elements, changed, steps, out);
+}
+
+}  // namespace
+
+const ClassKernels class_kernels_avx512{split_any, find_any, apply_any};
+
+bool class_kernels_avx512_run_here() noexcept {
+  if (cpu_level() != CpuLevel::avx512) return false;
+  return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+         __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("gfni");
+}
+
+}  // namespace deltarelay::codec::kernels
+#endif
