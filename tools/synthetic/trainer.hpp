@@ -1,4 +1,4 @@
-// `checkpoint step`: the next checkpoint after one optimizer step, with the statistics of real training.
+// `checkpoint step`: the next checkpoint after one optimizer step, with the statistics that small steps have.
 //
 // Under Adam every weight moves by about the same amount, whatever its size; at the learning rates of RL that amount is
 // far below the spacing of BF16 values for most weights. So FP32 masters move a little, few stored values change, those
