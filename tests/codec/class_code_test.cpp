@@ -1,3 +1,4 @@
+// The class code: every width and bit pattern comes back, and costs what its entropy is.
 #include "codec/encoding/class_code.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// The class code's SIMD kernels against the portable ones.
 #include <doctest/doctest.h>
 
 #include <bit>

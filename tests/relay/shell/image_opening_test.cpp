@@ -1,3 +1,4 @@
+// Opening the image at start: what version it is of, whatever happened while the daemon was down.
 #include "relay/shell/image_opening.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// A refit's effects on ledger and image, from encoding to commit or abort.
 #include "relay/shell/refit_store.hpp"
 
 #include <doctest/doctest.h>
