@@ -1,7 +1,6 @@
 #include "relay/store/applier.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,7 +9,6 @@
 
 #include "codec/limits.hpp"
 #include "relay/store/ledger.hpp"
-#include "relay/store/sigbus_guard.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -41,17 +39,12 @@ StoreError bad_frame(const boost::system::error_code& code, const Image& image) 
 }  // namespace
 
 StoreResult<std::unique_ptr<ApplyWorker>> ApplyWorker::open(const std::filesystem::path& slot, const Image& image) {
-  install_sigbus_guard();
   auto file = FileOps::real().open(slot, OpenMode::create);
   if (!file) return file.error();
   if (const int error = ::posix_fallocate(file->descriptor(), 0, static_cast<off_t>(slot_bytes)); error != 0)
     return system_error(error, "reserve space for", slot.string());
-  void* data = ::mmap(nullptr, slot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor(), 0);
-  if (data == MAP_FAILED) return system_error(errno, "map", slot.string());
-  return std::unique_ptr<ApplyWorker>(new ApplyWorker(image, std::move(*file), static_cast<std::byte*>(data)));
+  return std::unique_ptr<ApplyWorker>(new ApplyWorker(image, std::move(*file)));
 }
-
-ApplyWorker::~ApplyWorker() { ::munmap(slot_, slot_bytes); }
 
 ApplyOutcome ApplyWorker::apply(const codec::Record& frame, DigestTable& table) {
   ApplyOutcome outcome;
@@ -118,34 +111,27 @@ void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes table
   }
   next_.resize(current_.size());
   if ((with_base && (base == nullptr || now != *base)) ||
-      !decoder_.decode(entry, tables, layout.tensor(entry.id.tensor).dtype, with_base ? codec::Bytes(current_) : codec::Bytes(),
-                       next_) ||
+      !decoder_.decode(entry, tables, layout.tensor(entry.id.tensor).dtype,
+                       with_base ? codec::Bytes(current_) : codec::Bytes(), next_) ||
       codec::digest_of(codec::Bytes(next_)) != entry.target) {
     outcome.needs_repair.push_back(ordinal);
     return;
   }
-  SlotHeader header{0, ordinal, next_.size(), layout.digest(), entry.target, this_kernel_boot()};
+  SlotHeader header{1, ordinal, next_.size(), layout.digest(), entry.target, this_kernel_boot()};
   const auto header_bytes = std::as_bytes(std::span(&header, 1));
-  const auto set_slot = [&](std::uint64_t copying) {
-    header.copying = copying;
-    return guarded_copy({slot_, header_bytes.size()}, header_bytes);
+  // Content before the flag: a slot that says "copying" is whole (the digest proves it again at recovery). A write that
+  // fails after the flag leaves it set, and recovery finishes the block.
+  const auto copy = [&]() -> StoreResult<void> {
+    if (auto done = FileOps::real().write_at(slot_, slot_header_bytes, next_); !done) return done;
+    if (auto done = FileOps::real().write_at(slot_, 0, header_bytes); !done) return done;
+    if (auto done = image_.write_block(entry.id, next_); !done) return done;
+    header.copying = 0;
+    return FileOps::real().write_at(slot_, 0, header_bytes);
   };
-  // Content before the flag: a slot that says "copying" is whole (the digest proves it again at recovery).
-  if (!set_slot(0) || !guarded_copy({slot_ + slot_header_bytes, next_.size()}, next_)) {
-    outcome.error = StoreError{make_error_code(store_errc::mapping_fault), "write", file_.path().string(), 0};
+  if (auto copied = copy(); !copied) {
+    outcome.error = copied.error();
     return;
   }
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  bool slot_written = set_slot(1);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  auto copied = image_.write_block(entry.id, next_);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (!copied) {
-    outcome.error = copied.error();  // the slot stays "copying": recovery finishes the block
-    return;
-  }
-  slot_written = slot_written && set_slot(0);
-  if (!slot_written) outcome.error = StoreError{make_error_code(store_errc::mapping_fault), "write", file_.path().string(), 0};
   ++outcome.applied;
 }
 
@@ -171,7 +157,8 @@ StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& i
   return true;
 }
 
-StoreResult<std::vector<codec::Digest>> hash_image(const Image& image, unsigned threads, const std::atomic<bool>& cancel) {
+StoreResult<std::vector<codec::Digest>> hash_image(const Image& image, unsigned threads,
+                                                   const std::atomic<bool>& cancel) {
   const auto& layout = *image.layout();
   std::vector<codec::Digest> table(layout.block_count());
   std::atomic<std::uint64_t> next{0};

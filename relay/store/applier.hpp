@@ -1,7 +1,8 @@
 // Applies frames to an image by the block rule: at the target it is done; at the base, or when no base is needed, it is
-// decoded into the slot, proved by its digest and only then copied; anything else is left alone and reported for repair.
+// decoded into the slot, proved by its digest and only then copied; anything else is left alone and reported for
+// repair.
 //
-// One ApplyWorker per thread, all on one Image and one DigestTable. The slot is a mapped file: a copy that a kill
+// One ApplyWorker per thread, all on one Image and one DigestTable. The slot is a file: a copy that a kill
 // interrupted is finished by recover_slot() at the next start, before the image is hashed.
 #pragma once
 
@@ -29,10 +30,10 @@ struct ApplyOutcome {
 class ApplyWorker {
  public:
   /// Opens or makes the slot file. REQUIRES recover_slot() of it before, if it may be left from another process.
-  [[nodiscard]] static StoreResult<std::unique_ptr<ApplyWorker>> open(const std::filesystem::path& slot, const Image& image);
+  [[nodiscard]] static StoreResult<std::unique_ptr<ApplyWorker>> open(const std::filesystem::path& slot,
+                                                                      const Image& image);
   ApplyWorker(const ApplyWorker&) = delete;
   ApplyWorker& operator=(const ApplyWorker&) = delete;
-  ~ApplyWorker();
 
   /// A FRAME record, already verified. Sets the targets of its blocks in `table`.
   [[nodiscard]] ApplyOutcome apply(const codec::Record& frame, DigestTable& table);
@@ -42,18 +43,18 @@ class ApplyWorker {
                                         std::span<const codec::Digest> base = {});
 
  private:
-  ApplyWorker(const Image& image, File file, std::byte* slot) : image_(image), file_(std::move(file)), slot_(slot) {}
-  void apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base, ApplyOutcome& outcome);
+  ApplyWorker(const Image& image, File slot) : image_(image), slot_(std::move(slot)) {}
+  void apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base,
+                   ApplyOutcome& outcome);
 
   const Image& image_;
-  File file_;
-  std::byte* slot_;
+  File slot_;
   std::vector<std::byte> current_, next_;
   codec::BlockDecoder decoder_;
 };
 
-/// Finishes the copy that a slot file holds, if it holds one whole, of this image's layout and of this boot of the machine
-/// (after a power cut the file may be older than the image, which is then hashed). True when it did.
+/// Finishes the copy that a slot file holds, if it holds one whole, of this image's layout and of this boot of the
+/// machine (after a power cut the file may be older than the image, which is then hashed). True when it did.
 [[nodiscard]] StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image);
 
 /// Digests of all blocks in order, by up to `threads` threads. ECANCELED when `cancel` became true.

@@ -1,6 +1,6 @@
 // File calls that never move fewer bytes than asked without saying so, and a seam for tests that lose unsynced data.
 //
-// Log and ledger write through a FileOps; the image is mapped and does not. One call moves at most 0x7ffff000 bytes in the
+// Log and ledger write through a FileOps of their own, the image through the real one. One call moves at most 0x7ffff000 bytes in the
 // kernel, so every transfer loops. Thread-safe: the real implementation has no state.
 #pragma once
 

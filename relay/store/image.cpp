@@ -2,14 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
 #include <cerrno>
-
-#include "relay/store/sigbus_guard.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -41,7 +38,6 @@ StoreResult<File> lock_directory(const std::filesystem::path& directory) {
 }  // namespace
 
 StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& directory, std::uint32_t block_bytes) {
-  install_sigbus_guard();
   auto lock = lock_directory(directory);
   if (!lock) return lock.error();
   // create() ends by removing this file: with it, the shards may be anything.
@@ -55,11 +51,11 @@ StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& dir
   }
   std::unique_ptr<Image> image(new Image(std::move(*lock), std::move(*checkpoint)));
   for (const auto& shard : image->checkpoint_.shards())
-    if (auto done = image->map_shard(shard); !done) return done.error();
+    if (auto done = image->open_shard(shard); !done) return done.error();
   return image;
 }
 
-StoreResult<void> Image::map_shard(const codec::ShardFile& shard) {
+StoreResult<void> Image::open_shard(const codec::ShardFile& shard) {
   const auto path = checkpoint_.directory() / shard.name;
   File file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW), path);
   if (file.descriptor() < 0) {
@@ -73,58 +69,53 @@ StoreResult<void> Image::map_shard(const codec::ShardFile& shard) {
   if (status.st_dev != shard.identity.device || status.st_ino != shard.identity.inode ||
       static_cast<std::uint64_t>(status.st_size) != shard.identity.bytes)
     return refused(store_errc::replaced, "open", path);
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  // Space first: a hole that cannot be filled would be a SIGBUS in the middle of an apply.
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  // Space first: a hole that cannot be filled would fail in the middle of an apply.
   if (const int error = ::posix_fallocate(file.descriptor(), 0, status.st_size); error != 0)
     return system_error(error, "reserve space for", path.string());
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
-  if (data == MAP_FAILED) return refused(store_errc::read_only, "map", path);
-  mappings_.push_back({std::move(file), static_cast<std::byte*>(data), bytes});
+  shards_.push_back({std::move(file), bytes});
   return {};
 }
 
-Image::~Image() {
-  for (const auto& mapping : mappings_) ::munmap(mapping.data, mapping.bytes);
-}
-
-codec::MutableBytes Image::block(codec::BlockId id) const {
-  const auto& place = checkpoint_.places().at(raw(id.tensor));
-  return {mappings_.at(place.shard).data + place.file_offset + layout()->offset_of(id), layout()->size_of(id)};
-}
-
-StoreError Image::fault(const char* what, codec::BlockId id) const {
-  const auto& place = checkpoint_.places().at(raw(id.tensor));
-  return {make_error_code(store_errc::mapping_fault), what, mappings_.at(place.shard).file.path().string(),
-          place.file_offset + layout()->offset_of(id)};
-}
-
 StoreResult<void> Image::read_block(codec::BlockId id, codec::MutableBytes out) const {
-  if (!guarded_copy(out, block(id))) return fault("read", id);
+  const auto& place = checkpoint_.places().at(raw(id.tensor));
+  const File& file = shards_.at(place.shard).file;
+  const std::uint64_t offset = place.file_offset + layout()->offset_of(id);
+  auto read = FileOps::real().read_at(file, offset, out);
+  if (!read) return read.error();
+  if (*read != out.size())
+    return StoreError{make_error_code(store_errc::replaced), "read", file.path().string(), offset};
   return {};
 }
 
 StoreResult<void> Image::write_block(codec::BlockId id, codec::Bytes content) const {
-  if (!guarded_copy(block(id), content)) return fault("write", id);
-  return {};
+  const auto& place = checkpoint_.places().at(raw(id.tensor));
+  const File& file = shards_.at(place.shard).file;
+  const std::uint64_t offset = place.file_offset + layout()->offset_of(id);
+  // A file that somebody cut short would grow again under a write, with a hole where weights were.
+  auto bytes = FileOps::real().size(file);
+  if (!bytes) return bytes.error();
+  if (*bytes < offset + content.size())
+    return StoreError{make_error_code(store_errc::replaced), "write", file.path().string(), offset};
+  return FileOps::real().write_at(file, offset, content);
 }
 
 StoreResult<void> Image::check_identity() const {
-  for (const auto& mapping : mappings_) {
-    struct stat mapped {}, named {};
-    if (::fstat(mapping.file.descriptor(), &mapped) != 0 || ::lstat(mapping.file.path().c_str(), &named) != 0 ||
-        mapped.st_dev != named.st_dev || mapped.st_ino != named.st_ino ||
-        static_cast<std::size_t>(mapped.st_size) != mapping.bytes)
-      return refused(store_errc::replaced, "check", mapping.file.path());
-    if (named.st_nlink > 1) return refused(store_errc::hard_linked, "check", mapping.file.path());
+  for (const Shard& shard : shards_) {
+    struct stat open_now {
+    }, named{};
+    if (::fstat(shard.file.descriptor(), &open_now) != 0 || ::lstat(shard.file.path().c_str(), &named) != 0 ||
+        open_now.st_dev != named.st_dev || open_now.st_ino != named.st_ino ||
+        static_cast<std::uint64_t>(open_now.st_size) != shard.bytes)
+      return refused(store_errc::replaced, "check", shard.file.path());
+    if (named.st_nlink > 1) return refused(store_errc::hard_linked, "check", shard.file.path());
   }
   return {};
 }
 
 StoreResult<void> Image::sync() const {
-  for (const auto& mapping : mappings_) {
-    if (::msync(mapping.data, mapping.bytes, MS_SYNC) != 0)
-      return system_error(errno, "sync", mapping.file.path().string());
-    if (auto done = FileOps::real().sync(mapping.file); !done) return done;
+  for (const Shard& shard : shards_) {
+    if (auto done = FileOps::real().sync(shard.file); !done) return done;
   }
   return {};
 }

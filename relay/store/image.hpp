@@ -1,7 +1,13 @@
-// The checkpoint directory that engines load, opened for writing: locked, owned, reserved on disk, and mapped.
+// The checkpoint directory that engines load, opened for writing: locked, owned and reserved on disk.
 //
-// Nothing is written before the lock is held and every shard is proved to be ours alone (no symbolic link, no other hard
-// link, writable). Blocks of different ids may be used by different threads; the rest belongs to one thread at a time.
+// Engines map the shards; this reads and writes them a block a call. That is the same page cache, so engines see it at
+// once, and it was measured: through a mapping of our own, each refit takes a page fault for every 4 KiB that the
+// kernel has written back since the last one, four times the cost of the whole refit on seven daemons (and a SIGBUS
+// where a call has an errno).
+//
+// Nothing is written before the lock is held and every shard is proved to be ours alone (no symbolic link, no other
+// hard link, writable). Blocks of different ids may be used by different threads; the rest belongs to one thread at a
+// time.
 #pragma once
 
 #include <filesystem>
@@ -27,25 +33,25 @@ struct ImageMarker {
 
 class Image {
  public:
-  /// Errors: already_locked, symbolic_link, hard_linked, read_only, replaced, those of the codec with their file, ENOSPC.
+  /// Errors: already_locked, symbolic_link, hard_linked, read_only, replaced, those of the codec with their file,
+  /// ENOSPC.
   [[nodiscard]] static StoreResult<std::unique_ptr<Image>> open(const std::filesystem::path& directory,
                                                                 std::uint32_t block_bytes);
-  /// Makes the shards and the index of an image whose tensors are all zero. The directory is absent, empty, or left behind
-  /// by a create() that did not end. Errors: not_empty, corrupt (a name with a slash, a header longer than its file).
-  [[nodiscard]] static StoreResult<void> create(const std::filesystem::path& directory, const codec::LayoutPayload& layout);
+  /// Makes the shards and the index of an image whose tensors are all zero. The directory is absent, empty, or left
+  /// behind by a create() that did not end. Errors: not_empty, corrupt (a name with a slash, a header longer than its
+  /// file).
+  [[nodiscard]] static StoreResult<void> create(const std::filesystem::path& directory,
+                                                const codec::LayoutPayload& layout);
 
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
-  ~Image();
 
   [[nodiscard]] const codec::Checkpoint& checkpoint() const noexcept { return checkpoint_; }
   [[nodiscard]] const std::shared_ptr<const codec::Layout>& layout() const noexcept { return checkpoint_.layout(); }
-  /// Mapped memory: touch it through guarded_copy() only. REQUIRES layout()->contains(id).
-  [[nodiscard]] codec::MutableBytes block(codec::BlockId id) const;
-  /// Copies a block out; error mapping_fault. REQUIRES out.size() == layout()->size_of(id).
+  /// Copies a block out. Error replaced when the file ends before it. REQUIRES out.size() == layout()->size_of(id).
   [[nodiscard]] StoreResult<void> read_block(codec::BlockId id, codec::MutableBytes out) const;
   [[nodiscard]] StoreResult<void> write_block(codec::BlockId id, codec::Bytes content) const;
-  /// Error replaced, naming the shard whose path is no longer the mapped file at its size.
+  /// Error replaced, naming the shard whose path is no longer the open file at its size.
   [[nodiscard]] StoreResult<void> check_identity() const;
   /// Every write to a block before this call is durable after it.
   [[nodiscard]] StoreResult<void> sync() const;
@@ -58,19 +64,17 @@ class Image {
   void release_engines() noexcept { engine_lock_.reset(); }
 
  private:
-  struct Mapping {
+  struct Shard {
     File file;
-    std::byte* data = nullptr;
-    std::size_t bytes = 0;
+    std::uint64_t bytes = 0;
   };
   Image(File lock, codec::Checkpoint checkpoint) : lock_(std::move(lock)), checkpoint_(std::move(checkpoint)) {}
-  [[nodiscard]] StoreResult<void> map_shard(const codec::ShardFile& shard);
-  StoreError fault(const char* what, codec::BlockId id) const;
+  [[nodiscard]] StoreResult<void> open_shard(const codec::ShardFile& shard);
 
   File lock_;
   std::optional<File> engine_lock_;
   codec::Checkpoint checkpoint_;
-  std::vector<Mapping> mappings_;
+  std::vector<Shard> shards_;
 };
 
 }  // namespace deltarelay::relay

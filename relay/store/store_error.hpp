@@ -19,7 +19,7 @@ enum class store_errc {
   symbolic_link,    ///< would lead a write out of the directory
   hard_linked,      ///< somebody else has the file too
   read_only,        ///< no permission or no support for a shared writable mapping
-  replaced,         ///< the path no longer names the file that is mapped, or its size changed
+  replaced,         ///< the path no longer names the file that is open, or its size changed
   mapping_fault,    ///< SIGBUS: the pages behind a mapping are gone
   not_empty,        ///< a directory that must be empty is not
 };

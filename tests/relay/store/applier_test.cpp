@@ -178,7 +178,7 @@ TEST_CASE("a shard cut short during an apply is an error with its name, not the 
   std::filesystem::resize_file(bench.directory.path / "image" / "model.safetensors", 10);
   const auto outcome = bench.worker->apply(*frame, table);
   REQUIRE(outcome.error);
-  CHECK(outcome.error->code == store_errc::mapping_fault);
+  CHECK(outcome.error->code == store_errc::replaced);
   CHECK(outcome.error->path.ends_with("model.safetensors"));
 }
 }

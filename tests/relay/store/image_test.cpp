@@ -1,4 +1,4 @@
-// Images: opened, locked, mapped, and damaged behind the daemon's back.
+// Images: opened, locked, and damaged behind the daemon's back.
 #include "relay/store/image.hpp"
 
 #include <doctest/doctest.h>
@@ -120,11 +120,11 @@ TEST_CASE("a shard replaced or cut short under the mapping is noticed, and readi
     const auto id = (*image)->layout()->block_at(3);
     const auto got = (*image)->read_block(id, out);
     REQUIRE_FALSE(got.has_value());
-    CHECK(got.error().code == store_errc::mapping_fault);
+    CHECK(got.error().code == store_errc::replaced);
     CHECK(got.error().path == path.string());
     CHECK(got.error().offset == sample_header().size() + 3 * block_bytes);
-    CHECK((*image)->write_block(id, out).error().code == store_errc::mapping_fault);
-    CHECK(hash_image(**image, 2, std::atomic<bool>(false)).error().code == store_errc::mapping_fault);
+    CHECK((*image)->write_block(id, out).error().code == store_errc::replaced);
+    CHECK(hash_image(**image, 2, std::atomic<bool>(false)).error().code == store_errc::replaced);
   }
 }
 
