@@ -53,7 +53,8 @@ void check_identity(Prepared& out) {
   const std::string probe = "deltarelay";
   if (out.verifier &&
       !out.verifier->verify(std::as_bytes(std::span(probe)), signer->sign(std::as_bytes(std::span(probe)))))
-    return add("content_key.private: it is not the key that content_key.public verifies");
+    return add(fmt::format("content_key.private: {} is not the key that {} verifies",
+                           config.content_key.private_key->string(), config.content_key.public_key.string()));
   out.signer = std::move(*signer);
 }
 

@@ -1,10 +1,11 @@
 // Opening a host's image and proving what it is: every block is hashed and compared with the ledger at each start, so
 // that a host never says that it holds a version because it held it once.
 //
-// A block that differs from the committed version is explained when a refit in the log, not aborted and made from that
-// version, sets it to what is there: a process that died half-way goes on where it stopped. Any other difference makes
-// a relay a host without a version, which block sync brings back by content, and stops a root, the fleet's only source.
-// Cost: one read of the image, about a minute for each TB at 16 GB/s.
+// Blocks that a power cut threw back to an older version are decoded again from the log where it holds their frames.
+// After that, a block that differs from the committed version is explained when a refit in the log, not aborted and
+// made from that version, sets it to what is there: a process that died half-way goes on where it stopped. Any other
+// difference makes a relay a host without a version, which block sync brings back by content, and stops a root, the
+// fleet's only source. Cost: one read of the image, about a minute for each TB at 16 GB/s.
 #pragma once
 
 #include <atomic>

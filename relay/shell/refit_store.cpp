@@ -90,7 +90,8 @@ ImageSynced sync_image(HostStore& store, Version version) {
   const auto image = store.image();
   const auto fail = [&](const StoreError& error) { return ImageSynced{version, {}, reason_code(error), error.text()}; };
   if (auto same = image->image().check_identity(); !same) return fail(same.error());
-  if (auto synced = image->image().sync(); !synced) return fail(synced.error());
+  if (store.options().is_root)
+    if (auto synced = image->image().sync(); !synced) return fail(synced.error());
   return ImageSynced{version, codec::digest_of(std::span<const codec::Digest>(store.table()->fold())), "", ""};
 }
 

@@ -14,7 +14,9 @@ namespace deltarelay::relay {
 
 /// Says in the image directory that it is being changed.
 [[nodiscard]] StoreResult<void> mark_applying(HostStore& store, Version from, Version to);
-/// REQUIRES that the log was synced after the refit's last record was written.
+/// REQUIRES that the log was synced after the refit's last record was written. A relay's image itself is left to the
+/// kernel: what a power cut takes from it is found by its hash at the next start and put back from the log
+/// (image_opening.hpp), or by block sync. A root has nobody to ask and waits for its disk.
 [[nodiscard]] ImageSynced sync_image(HostStore& store, Version version);
 /// Companion files, digest table, ledger, marker; then the version's table is table().
 [[nodiscard]] CommitSaved save_commit(HostStore& store, const SaveCommit& action);

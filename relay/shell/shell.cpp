@@ -295,6 +295,7 @@ void Shell::stop() {
   apply_queue_->stop();
   log_writer_->stop();
   state_.join();
+  flusher_.join();
   readers_.join();
   cpu_.join();
 }

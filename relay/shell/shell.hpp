@@ -123,6 +123,7 @@ class Shell {
   // shell_store.cpp
   void hold_engines(std::function<void()> then);  // state thread
   void release_engines();                         // state thread
+  void flush_image();                             // any thread
   void save_synced(SaveSynced action);            // state thread
   void files_came();                              // state thread
   void perform(const AppendRecord& action);
@@ -153,7 +154,7 @@ class Shell {
   boost::asio::io_context& io_;
   ShellParts parts_;
   boost::asio::strand<boost::asio::io_context::executor_type> core_;
-  boost::asio::thread_pool cpu_, readers_, state_{1};
+  boost::asio::thread_pool cpu_, readers_, state_{1}, flusher_{1};
   std::atomic<bool> stopping_{false};
 
   net::ByteBudget budget_;

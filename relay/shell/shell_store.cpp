@@ -1,6 +1,8 @@
 // Log, image and block sync: each action goes to the thread that may block for it, and comes back as an event.
 #include <fmt/format.h>
 
+#include <boost/asio/post.hpp>
+
 #include "relay/shell/refit_store.hpp"
 #include "relay/shell/shell.hpp"
 
@@ -57,6 +59,14 @@ void Shell::release_engines() {
   if (const auto image = parts_.store->image()) image->image().release_engines();
 }
 
+void Shell::flush_image() {
+  // Nobody waits for it: it only keeps short what a power cut would make the next start put back.
+  boost::asio::post(flusher_, [this, image = parts_.store->image()] {
+    if (auto synced = image->image().sync(); !synced)
+      note(Note::Level::warn, reason_code(synced.error()), synced.error().text());
+  });
+}
+
 // ------------------------------------------------------------------------------------------------ a refit
 
 void Shell::perform(const MarkApplying& action) {
@@ -86,7 +96,10 @@ void Shell::perform(const SyncImage& action) {
 void Shell::perform(const SaveCommit& action) {
   on_state([this, action] {
     CommitSaved saved = save_commit(*parts_.store, action);
-    if (saved.error_code.empty()) release_engines();
+    if (saved.error_code.empty()) {
+      release_engines();
+      flush_image();
+    }
     feed(std::move(saved));
   });
 }
@@ -158,7 +171,10 @@ void Shell::save_synced(SaveSynced action) {
     return;
   }
   CommitSaved saved = sync_receiver_.save(action);
-  if (saved.error_code.empty()) release_engines();
+  if (saved.error_code.empty()) {
+    release_engines();
+    flush_image();
+  }
   feed(std::move(saved));
 }
 

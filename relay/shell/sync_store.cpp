@@ -131,7 +131,6 @@ CommitSaved SyncReceiver::save(const SaveSynced& action) {
   if (!active_ || !target || target->end_record->header.version != action.version)
     return CommitSaved{{}, "SYNC_AGAIN", "the block sync that this belongs to was given up"};
   const std::shared_ptr<OpenImage> image = store_.image();
-  if (auto synced = image->image().sync(); !synced) return fail(synced.error());
   if (auto saved = store_.ledger().save_digests(action.version, target->digests); !saved) return fail(saved.error());
   LedgerRecord& record = store_.record();
   record.committed = action.version;
