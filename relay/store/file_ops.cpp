@@ -112,12 +112,15 @@ FileOps& FileOps::real() noexcept {
   return ops;
 }
 
-StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, codec::Bytes content) {
+StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, codec::Bytes content,
+                               std::optional<unsigned> mode) {
   std::filesystem::path temporary = path;
   temporary += ".tmp";
   {
     auto file = ops.open(temporary, OpenMode::create);
     if (!file) return file.error();
+    if (mode && ::fchmod(file->descriptor(), static_cast<mode_t>(*mode)) != 0)
+      return system_error(errno, "set permissions of", temporary.string());
     if (auto done = ops.write_at(*file, 0, content); !done) return done;
     if (auto done = ops.sync(*file); !done) return done;
   }

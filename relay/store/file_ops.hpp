@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,8 +54,9 @@ class FileOps {
 };
 
 /// Replaces a file as a whole: after a crash it has the old content or the new, never a mixture. The new content is durable
-/// when this returns success.
-[[nodiscard]] StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, codec::Bytes content);
+/// when this returns success. `mode`: permissions of the new file; by default those of open().
+[[nodiscard]] StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, codec::Bytes content,
+                                             std::optional<unsigned> mode = std::nullopt);
 
 /// The whole file; a size past `bytes_max` is the error EFBIG.
 [[nodiscard]] StoreResult<std::vector<std::byte>> read_file(FileOps& ops, const std::filesystem::path& path,

@@ -20,6 +20,12 @@ StoreError refused(store_errc code, const char* what, const std::filesystem::pat
   return {make_error_code(code), what, path.string(), 0};
 }
 
+/// Engines run as other users: what they read keeps the permissions it had, and new files can be read by all.
+unsigned public_mode(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_mode & 0777 : 0644;
+}
+
 StoreResult<File> lock_directory(const std::filesystem::path& directory) {
   const auto path = directory / lock_name;
   File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640), path);
@@ -123,7 +129,7 @@ StoreResult<void> Image::sync() const {
 StoreResult<void> Image::write_companion(const codec::FilePayload& file) const {
   const auto path = checkpoint_.directory() / file.name;
   if (!codec::is_companion_name(file.name)) return refused(store_errc::corrupt, "write file of refused name", path);
-  return replace_file(FileOps::real(), path, file.content);
+  return replace_file(FileOps::real(), path, file.content, public_mode(path));
 }
 
 StoreResult<bool> Image::try_hold_engines() {
@@ -151,7 +157,8 @@ StoreResult<void> Image::write_marker(const ImageMarker& marker) const {
   for (const auto& name : marker.changed_tensors) changed.emplace_back(name);
   out["changed_tensors"] = std::move(changed);
   const std::string text = boost::json::serialize(out) + "\n";
-  return replace_file(FileOps::real(), checkpoint_.directory() / "deltarelay.json", std::as_bytes(std::span(text)));
+  const auto path = checkpoint_.directory() / "deltarelay.json";
+  return replace_file(FileOps::real(), path, std::as_bytes(std::span(text)), public_mode(path));
 }
 
 }  // namespace deltarelay::relay

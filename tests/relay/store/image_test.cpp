@@ -168,6 +168,26 @@ TEST_CASE("an image is made from the root's description, of zeros, and not over 
   CHECK_FALSE(fs::exists(dir.path / "escape.safetensors"));
 }
 
+TEST_CASE("files that engines read keep their permissions, and new ones can be read by all") {
+  TemporaryDirectory dir;
+  write_sample(dir.path);
+  std::ofstream(dir.path / "config.json") << "old";
+  const auto group_too = fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read;
+  fs::permissions(dir.path / "config.json", group_too);
+  auto image = Image::open(dir.path, block_bytes);
+  REQUIRE(image.has_value());
+  for (const char* name : {"config.json", "tokenizer.json"}) {
+    codec::FilePayload file;
+    file.name = name;
+    REQUIRE((*image)->write_companion(file).has_value());
+  }
+  REQUIRE((*image)->write_marker({}).has_value());
+  CHECK(fs::status(dir.path / "config.json").permissions() == group_too);
+  const auto all_read = group_too | fs::perms::others_read;
+  CHECK(fs::status(dir.path / "tokenizer.json").permissions() == all_read);
+  CHECK(fs::status(dir.path / "deltarelay.json").permissions() == all_read);
+}
+
 TEST_CASE("companion files are replaced whole, and names that are ours or lead out are refused") {
   TemporaryDirectory dir;
   write_sample(dir.path / "image");
