@@ -126,6 +126,7 @@ class Killed(RelayctlCase):
         place = int(self.BYTES * share) // 1009 * 1009 + 7
         process = subprocess.Popen([RELAYCTL, "delta", "apply", "step.delta", "image", "--threads", "1"], cwd=self.dir,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)  # when a check below fails
         deadline = time.monotonic() + WAIT_SECONDS_MAX
         with open(self.shard, "rb", buffering=0) as file:
             while os.pread(file.fileno(), 1, self.data_at + place) == self.old[place:place + 1]:
