@@ -10,6 +10,7 @@ leaving the `with` block kills what still runs and removes it, and after a failu
 also dies with the test's process (PR_SET_PDEATHSIG), however that ends.
 """
 import ctypes
+import functools
 import http.client
 import json
 import os
@@ -351,6 +352,31 @@ class Fleet:
                 host.process.wait()
                 host.process = None
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class FleetCase(unittest.TestCase):
+    """A test whose fleets show their logs when it fails, before they are cleaned up."""
+
+    def __init__(self, name):
+        super().__init__(name)
+        self._fleets = []
+        test = getattr(self, name)
+
+        @functools.wraps(test)
+        def with_logs():
+            try:
+                test()
+            except BaseException:
+                for fleet in self._fleets:
+                    fleet.show_logs()
+                raise
+        setattr(self, name, with_logs)
+
+    def make_fleet(self, plan, **options):
+        fleet = Fleet(plan, **options)
+        self._fleets.append(fleet)
+        self.addCleanup(fleet.close)
+        return fleet
 
 
 def e2e_main():

@@ -1,15 +1,14 @@
 """relayd does not start, and says why in one line, when its own identity is wrong. `--check` says the same."""
 import shutil
 import sys
-import unittest
 
 import toy_model
-from fleet import BIN, Fleet, e2e_main, relayctl, run
+from fleet import BIN, FleetCase, e2e_main, relayctl, run
 
 
-class BadCertificates(unittest.TestCase):
+class BadCertificates(FleetCase):
     def fleet(self):
-        fleet = self.enterContext(Fleet({"us": ["root", "us-1"]}))
+        fleet = self.make_fleet({"us": ["root", "us-1"]})
         fleet.put_image("root", toy_model.make(seed=1))
         return fleet
 
@@ -67,7 +66,7 @@ class BadCertificates(unittest.TestCase):
         relayctl("cert", "init-ca", other, "--mesh", fleet.mesh)
         config = fleet.root.config
         config.write_text(config.read_text().replace(str(fleet.ca / "content.key"), str(other / "content.key")))
-        self.refused(fleet.root, r"content\.(key|pub)")
+        self.refused(fleet.root, r"content_key")
 
     def test_a_word_that_is_no_key_is_named_with_its_place(self):
         fleet = self.fleet()

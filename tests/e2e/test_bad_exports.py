@@ -5,19 +5,18 @@ import shutil
 import signal
 import sys
 import threading
-import unittest
 
 import safetensors_py as st
 import toy_model
-from fleet import Fleet, e2e_main, until
+from fleet import Fleet, FleetCase, e2e_main, until
 
 REGIONS = {"us": ["root", "us-1"], "eu": ["eu-1"]}
 INVALID, PRECONDITION = 3, 6
 
 
-class BadExports(unittest.TestCase):
+class BadExports(FleetCase):
     def fleet(self, tensors=None, **options):
-        fleet = self.enterContext(Fleet(REGIONS, **options))
+        fleet = self.make_fleet(REGIONS, **options)
         self.tensors = tensors or toy_model.make(seed=1)
         fleet.put_image("root", self.tensors)
         fleet.start_all()
@@ -196,7 +195,7 @@ class BadExports(unittest.TestCase):
         self.while_written(spoil)
 
 
-class OddButGood(unittest.TestCase):
+class OddButGood(FleetCase):
     def refit(self, first, second, **cut):
         with Fleet(REGIONS) as fleet:
             fleet.put_image("root", first)

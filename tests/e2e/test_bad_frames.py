@@ -7,19 +7,18 @@ belong. Whatever it sends: leaf's image stays the version that leaf states, leaf
 brings leaf to the newest version.
 """
 import sys
-import unittest
 from dataclasses import replace
 
 import safetensors_py as st
 import toy_model
 import wire
-from fleet import Fleet, e2e_main
+from fleet import FleetCase, e2e_main
 
 
-class BadFrames(unittest.TestCase):
+class BadFrames(FleetCase):
     def scene(self):
         """leaf at v1; root and mid at v3, and mid stopped. Returns the fleet with the contents of each version."""
-        fleet = self.enterContext(Fleet({"us": ["root"], "eu": ["mid"], "ap": ["leaf"]}, chain=True, policy="quorum", quorum="0.6"))
+        fleet = self.make_fleet({"us": ["root"], "eu": ["mid"], "ap": ["leaf"]}, chain=True, policy="quorum", quorum="0.6")
         contents = {1: toy_model.make(seed=1)}
         fleet.put_image("root", contents[1])
         fleet.start_all()
@@ -28,7 +27,7 @@ class BadFrames(unittest.TestCase):
         self.assertEqual(0, fleet["leaf"].stop())
         for version in (2, 3):
             contents[version] = toy_model.step(contents[version - 1], 0.03, seed=version)
-            fleet.publish(fleet.export(f"v{version}", contents[version]), "--wait")
+            fleet.publish(fleet.export(f"v{version}", contents[version]))  # --wait would wait for leaf a while
             fleet.wait_converged(version, names=["root", "mid"])
         self.assertEqual(0, fleet["mid"].stop())
         # The root is gone too: leaf must not be able to go round the rogue.

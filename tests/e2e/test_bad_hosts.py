@@ -6,12 +6,11 @@ import functools
 import os
 import signal
 import sys
-import unittest
 
 import safetensors_py as st
 import toy_model
 from byte_proxy import ByteProxy
-from fleet import BIN, Fleet, e2e_main, run, until
+from fleet import BIN, Fleet, FleetCase, e2e_main, run, until
 from version_watch import VersionWatch
 
 REGIONS = {"us": ["root", "us-1"], "eu": ["eu-1"]}
@@ -21,9 +20,9 @@ def largest_shard(host):
     return max(host.image.glob("*.safetensors"), key=lambda path: path.stat().st_size)
 
 
-class BadHosts(unittest.TestCase):
+class BadHosts(FleetCase):
     def fleet(self, plan=None, **options):
-        fleet = self.enterContext(Fleet(plan or REGIONS, policy="quorum", quorum="0.6", **options))
+        fleet = self.make_fleet(plan or REGIONS, policy="quorum", quorum="0.6", **options)
         self.first = toy_model.make(seed=1, scale=2)
         self.second = toy_model.step(self.first, 0.03, seed=2)
         fleet.put_image("root", self.first)
@@ -112,7 +111,7 @@ class BadHosts(unittest.TestCase):
         fleet.wait_converged(version)
 
 
-class TermWhileBusy(unittest.TestCase):
+class TermWhileBusy(FleetCase):
     def test_every_daemon_stops_in_time_in_the_middle_of_a_refit_and_goes_on_after_a_restart(self):
         with Fleet({"us": ["root", "us-1"], "eu": ["eu-1", "eu-2"]}) as fleet:
             first = toy_model.make(seed=1, scale=2)

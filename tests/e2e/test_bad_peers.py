@@ -5,20 +5,19 @@ Whatever it tries: it is turned away, the root lives and still serves a real chi
 import socket
 import ssl
 import sys
-import unittest
 from dataclasses import replace
 from pathlib import Path
 
 import toy_model
 import wire
-from fleet import Fleet, e2e_main, relayctl, until
+from fleet import FleetCase, e2e_main, relayctl, until
 
 REGIONS = {"us": ["root", "us-1"]}
 
 
-class BadPeers(unittest.TestCase):
+class BadPeers(FleetCase):
     def fleet(self):
-        fleet = self.enterContext(Fleet(REGIONS))
+        fleet = self.make_fleet(REGIONS)
         self.tensors = toy_model.make(seed=1)
         fleet.put_image("root", self.tensors)
         fleet.root.start()
@@ -94,6 +93,7 @@ class BadPeers(unittest.TestCase):
         peer = wire.connect(fleet.root.listen, self.certificate(fleet))
         peer.send(b"GET / HTTP/1.1\r\n\r\n" * 20)
         peer.receive_end()
+        peer.close()
         self.settled(fleet)
 
     def test_plain_text_and_half_handshakes_do_not_keep_a_child_waiting(self):

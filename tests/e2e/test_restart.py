@@ -5,19 +5,18 @@ A refit is held in the middle by stopping one host (SIGSTOP): by the policy `all
 """
 import signal
 import sys
-import unittest
 
 import safetensors_py as st
 import toy_model
-from fleet import Fleet, e2e_main, until
+from fleet import FleetCase, e2e_main, until
 from version_watch import VersionWatch
 
 REGIONS = {"us": ["root", "us-1"], "eu": ["eu-1", "eu-2"]}
 
 
-class Scene(unittest.TestCase):
+class Scene(FleetCase):
     def fleet(self, plan=None, **options):
-        fleet = self.enterContext(Fleet(plan or REGIONS, **options))
+        fleet = self.make_fleet(plan or REGIONS, **options)
         self.contents = {1: toy_model.make(seed=1, scale=2)}
         fleet.put_image("root", self.contents[1])
         return fleet

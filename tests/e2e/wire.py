@@ -192,14 +192,16 @@ class RogueParent:
         self._server = socket.create_server(address)
         self._server.settimeout(30)
 
-    def accept(self):
-        """A child and its Hello."""
+    def accept(self, opened=True):
+        """A child and its Hello; with `opened` one that has its image open and so states a version."""
         while True:
             connection, _ = self._server.accept()
             try:
                 peer = Peer(self._context.wrap_socket(connection, server_side=True))
                 record = peer.receive(HELLO)
-                return peer, record.mesh, read_hello(record)
+                if not opened or read_hello(record).committed:
+                    return peer, record.mesh, read_hello(record)
+                peer.close()  # it dialled while its image was still being read; it comes again
             except (EOFError, OSError):
                 connection.close()  # a child that gave up while we were busy; it comes again
 
