@@ -28,7 +28,18 @@ std::string_view escape_of(Style style) {
   return "";
 }
 
-void write_line(std::FILE* to, std::string_view text) {
+/// What a peer said may end here, and a terminal obeys escape sequences.
+std::string harmless(std::string text) {
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
+  }
+  return text;
+}
+
+/// For stderr, where nothing is painted.
+void write_line(std::FILE* to, std::string_view said) {
+  const std::string text = harmless(std::string(said));
   std::fwrite(text.data(), 1, text.size(), to);
   std::fputc('\n', to);
 }
@@ -64,7 +75,7 @@ std::string error_line(std::string_view what, std::string_view why, std::string_
     line += ". Try: ";
     line += next;
   }
-  return line;
+  return harmless(std::move(line));
 }
 
 int Context::fail(ExitCode code, std::string_view what, std::string_view why, std::string_view try_next) const {

@@ -12,10 +12,11 @@
 #include "relay/admin/documents.hpp"
 #include "tools/relayctl/admin_client.hpp"
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/printable.hpp"
 
 namespace deltarelay::relayctl {
 
-/// `document` is whole only when there is no error. `body` is the answer's JSON as it came.
+/// `document` is whole only when there is no error; its texts are safe to show. `body` is the answer's JSON as it came.
 template <class Document>
 struct Answer {
   Document document;
@@ -50,7 +51,8 @@ class Daemon {
     answer.body = std::move(result.body);
     answer.error = std::move(result.error);
     if (answer.error) return answer;
-    if (const std::string wrong = relay::admin::from_json(answer.body, answer.document); !wrong.empty()) {
+    if (const std::string wrong = relay::admin::from_json(without_controls(answer.body), answer.document);
+        !wrong.empty()) {
       answer.error = not_understood(target, wrong);
     }
     return answer;

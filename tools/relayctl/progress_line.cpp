@@ -13,12 +13,15 @@ constexpr std::chrono::seconds plain_interval{1};
 }  // namespace
 
 std::string clipped(std::string_view text, std::size_t cells) {
-  std::size_t end = 0;
-  for (std::size_t used = 0; end < text.size(); ++end) {
-    const bool starts_a_code_point = (static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U;
+  std::string line;
+  std::size_t used = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool starts_a_code_point = (byte & 0xC0U) != 0x80U;
     if (starts_a_code_point && used++ == cells) break;
+    line += byte < 0x20 || byte == 0x7f ? '?' : c;
   }
-  return std::string(text.substr(0, end));
+  return line;
 }
 
 void ProgressLine::show(std::string_view text) {

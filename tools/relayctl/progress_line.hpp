@@ -32,7 +32,7 @@ class ProgressLine {
   bool on_screen_ = false;
 };
 
-/// The first `cells` cells of `text`, whole code points only.
+/// The first `cells` cells of `text`, whole code points only, control characters as `?`.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t cells);
 
 }  // namespace deltarelay::relayctl

@@ -1,24 +1,48 @@
 // See watch.hpp.
 #include "tools/relayctl/watch.hpp"
 
+#include <sys/ioctl.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <string_view>
 
 namespace deltarelay::relayctl {
 namespace {
 
 constexpr std::chrono::milliseconds interval{1000};
 
-/// Overwrites line by line instead of clearing first, which would flicker.
-std::string screen(const std::string& text) {
-  std::string out = "\x1b[H";
-  for (const char c : text) {
-    if (c == '\n') out += "\x1b[K";
-    out += c;
-  }
-  return out + "\x1b[J";
+std::size_t rows_of(std::FILE* terminal) {
+  winsize size{};
+  return ::ioctl(::fileno(terminal), TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
+constexpr std::string_view no_wrap = "\x1b[?7l";
+constexpr std::string_view wrap = "\x1b[?7h";
+
 }  // namespace
+
+std::string screen(const std::string& text, std::size_t rows) {
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  // The cursor stands below the last line, which takes a row too.
+  const bool cut = rows > 2 && lines + 1 > rows;
+  std::size_t left = cut ? rows - 2 : lines;
+  // Line by line over the old picture: clearing first would flicker.
+  std::string out = "\x1b[H";
+  out += no_wrap;
+  for (auto at = text.begin(); at != text.end() && left > 0; ++at) {
+    if (*at == '\n') {
+      out += "\x1b[K";
+      --left;
+    }
+    out += *at;
+  }
+  if (cut) out += std::to_string(lines - (rows - 2)) + " more lines do not fit\x1b[K\n";
+  out += "\x1b[J";
+  out += wrap;
+  return out;
+}
 
 int show_views(const Context& context, Pace& pace, bool again, const std::function<View()>& look) {
   View view = look();
@@ -33,7 +57,7 @@ int show_views(const Context& context, Pace& pace, bool again, const std::functi
   bool first = true;
   for (;;) {
     if (rewrite) {
-      context.print(screen(view.text + (said.empty() ? "" : "\n" + said + "\n")));
+      context.print(screen((said.empty() ? "" : said + "\n\n") + view.text, rows_of(context.out)));
     } else if (said.empty()) {
       context.print(first || context.json() ? view.text : "\n" + view.text);
     }

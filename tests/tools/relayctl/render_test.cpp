@@ -223,6 +223,7 @@ TEST_SUITE("tools/relayctl/render") {
     CHECK(clipped("██░░", 3) == "██░");
     CHECK(clipped("abc", 3) == "abc");
     CHECK(clipped("abc", 0).empty());
+    CHECK(clipped("a\x1b[2J", 9) == "a?[2J");
   }
 }
 

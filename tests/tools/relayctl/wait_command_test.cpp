@@ -1,17 +1,11 @@
 // `relayctl wait`: what counts as reached, what can never be, and how it ends when time is up.
 #include <doctest/doctest.h>
 
-#include "tests/tools/relayctl/fake_daemon.hpp"
-#include "tests/tools/relayctl/run_relayctl.hpp"
-#include "tests/tools/relayctl/sample_documents.hpp"
+#include "tests/tools/relayctl/ask_daemon.hpp"
 #include "tools/relayctl/wait_conditions.hpp"
 
 namespace deltarelay::relayctl::test {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 Ran wait(const FakeDaemon& daemon, std::vector<std::string> arguments, Pace& pace) {
   arguments.insert(arguments.begin(), {"--socket", daemon.socket(), "--utc", "wait"});
