@@ -5,6 +5,7 @@ No process dies of it, nobody states a version that it does not hold, and the ot
 import functools
 import os
 import signal
+import socket
 import sys
 
 import safetensors_py as st
@@ -74,9 +75,11 @@ class BadHosts(FleetCase):
         fleet.start_all()
         fleet.wait_converged(1)
         relay = fleet["us-1"]
+        with socket.create_server((relay.listen[0], 0)) as probe:
+            other = "%s:%d" % probe.getsockname()
         config = relay.directory / "second.yaml"
         config.write_text(relay.config.read_text().replace(str(relay.socket), str(relay.directory / "second.sock"))
-                          + "listen: '127.0.0.1:0'\n")
+                          + f"listen: '{other}'\n")
         ran = run(BIN / "relayd", "--config", config, seconds=20)
         self.assertNotEqual(0, ran.code, ran)
         self.assertRegex(ran.out + ran.err, "(?i)lock", ran)

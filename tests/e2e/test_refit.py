@@ -61,7 +61,8 @@ class Refit(unittest.TestCase):
         status = fleet.root.ctl("status", "-o", "json").document
         self.assertEqual((str(len(contents)), len(fleet.hosts)),
                          (status["committed"]["version"], status["committed"]["nodes_committed"]))
-        fleet.root.ctl("verify", "--deep")
+        for host in fleet.hosts.values():
+            host.ctl("verify", "--deep")
 
 
 if __name__ == "__main__":
