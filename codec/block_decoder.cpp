@@ -2,6 +2,7 @@
 #include "codec/encoding/changes.hpp"
 #include "codec/encoding/class_code.hpp"
 #include "codec/encoding/lz4.hpp"
+#include "codec/encoding/planes.hpp"
 #include "codec/encoding/raw.hpp"
 #include "codec/encoding/sparse.hpp"
 #include "codec/encoding/xor_lz4.hpp"
@@ -13,6 +14,7 @@ namespace deltarelay::codec {
 struct BlockDecoder::State {
   PrefixCode code;
   ClassDecoder classes;
+  PlanesDecoder planes;
 };
 
 BlockDecoder::BlockDecoder() : state_(std::make_unique<State>()) {}
@@ -38,7 +40,7 @@ Result<void> BlockDecoder::decode(const FrameEntry& entry, Bytes tables, DType d
     case Encoding::class_rans:
       return state_->classes.decode(entry.data, tables, block_width(dtype, out.size()), base, out);
     case Encoding::dense_planes:
-      break;
+      return state_->planes.decode(entry.data, block_width(dtype, out.size()), out);
   }
   return errc::unknown_encoding;
 }

@@ -9,7 +9,6 @@
 
 #include "codec/encoding/choose.hpp"
 #include "codec/frame.hpp"
-#include "codec/kernels/scan.hpp"
 #include "codec/limits.hpp"
 
 namespace deltarelay::codec {
@@ -29,7 +28,6 @@ struct EncodedBlock {
 struct FrameEncoder::State {
   Options options;
   BlockEncoder encoder;
-  std::vector<std::uint64_t> mask;
   std::vector<std::byte> data;
   std::vector<EncodedBlock> blocks;
   std::vector<BlockEncoder::Deferred> deferred;
@@ -56,14 +54,11 @@ void FrameEncoder::State::add(const BlockInput& block) {
   encoded.data_begin = data.size();
   if (block.base.empty()) {
     encoded.elements = block.next.size() / block_width(block.dtype, block.next.size());
-    encoded.entry.encoding = encoder.encode_whole(block.next, data);
+    encoded.entry.encoding = encoder.encode_whole(block.dtype, block.next, data);
   } else {
     assert(block.base.size() == block.next.size());
-    ScannedBlock scanned{block.dtype, block_width(block.dtype, block.next.size()), block.base, block.next, {}, 0};
-    mask.resize(kernels::mask_words(scanned.elements()));
-    scanned.changed_count = kernels::scan_changes(block.base, block.next, scanned.width, mask.data());
+    const ScannedBlock scanned = encoder.scan(block);
     if (scanned.changed_count == 0) return;
-    scanned.changed = mask;
     encoded.elements = scanned.elements();
     encoded.changed_elements = scanned.changed_count;
     const std::optional<Encoding> encoding = encoder.encode_change(scanned, data);

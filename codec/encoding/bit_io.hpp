@@ -60,6 +60,7 @@ class BitWriter {
  public:
   /// One put() may write this much past the bytes that are complete.
   static constexpr std::size_t slack_bytes = 8;
+  static constexpr unsigned put_bits_max = 56;
 
   explicit BitWriter(MutableBytes out) noexcept : out_(out) {}
 

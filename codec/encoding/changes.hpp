@@ -83,7 +83,7 @@ template <class Element>
           magnitude ^ (std::uint64_t{1} << raw_bits)};
 }
 /// The signed step as a two's complement pattern; its low bytes are what is added to the old pattern.
-[[nodiscard]] inline std::uint64_t step_of(unsigned token, std::uint64_t raw) noexcept {
+[[nodiscard]] constexpr std::uint64_t step_of(unsigned token, std::uint64_t raw) noexcept {
   const std::uint64_t magnitude =
       token < small_step_tokens ? token / 2 + 1 : (std::uint64_t{1} << step_raw_bits(token)) | raw;
   return (token & 1) != 0 ? std::uint64_t{0} - magnitude : magnitude;

@@ -93,8 +93,8 @@ std::optional<std::size_t> BlockEncoder::model_of(DType dtype, unsigned width) c
 
 std::optional<Encoding> BlockEncoder::encode_change(const ScannedBlock& block, std::vector<std::byte>& out) {
   if (block.changed_count >= class_changes_min && !steps_are_hopeless(block)) {
-    if (const auto model = model_of(block.dtype, block.width)) {
-      const std::size_t number = class_.collect(*model, block);
+    if (model_of(block.dtype, block.width)) {
+      const std::size_t number = class_.collect(block);
       assert(number == deferred_);
       static_cast<void>(number);
       ++deferred_;
@@ -108,7 +108,7 @@ Encoding BlockEncoder::encode_sparse_or_dense(const ScannedBlock& block, std::ve
   const std::size_t raw_bytes = block.next.size();
   const std::size_t sparse_bytes = steps_are_hopeless(block) ? raw_bytes : sparse_.measure(block);
   if (sparse_bytes >= raw_bytes || sparse_bytes * 100 > raw_bytes * clear_percent) {
-    if (const auto bytes = encode_bytes(block.base, block.next, sparse_bytes, out)) return *bytes;
+    if (const auto bytes = encode_bytes(block.dtype, block.base, block.next, sparse_bytes, out)) return *bytes;
   }
   if (sparse_bytes < raw_bytes) {
     sparse_.write(block, out);
@@ -118,29 +118,40 @@ Encoding BlockEncoder::encode_sparse_or_dense(const ScannedBlock& block, std::ve
   return Encoding::raw;
 }
 
-std::optional<Encoding> BlockEncoder::encode_bytes(Bytes base, Bytes next, std::size_t bytes_to_beat,
+std::optional<Encoding> BlockEncoder::encode_bytes(DType dtype, Bytes base, Bytes next, std::size_t bytes_to_beat,
                                                    std::vector<std::byte>& out) {
   const std::size_t before = out.size();
   std::size_t bytes_max = std::min(bytes_to_beat, next.size() * lz4_pays_percent / 100);
   std::optional<Encoding> chosen;
-  if (encode_xor_lz4(base, next, bytes_max, mask_, out)) {
-    bytes_max = out.size() - before;
-    chosen = Encoding::xor_lz4;
-  }
-  trial_.clear();
-  if (encode_lz4(next, bytes_max, trial_) && (!chosen || trial_.size() < bytes_max)) {
+  // Encodes into trial_, and takes what is smaller than the best so far.
+  const auto take_trial = [&](Encoding encoding) {
+    if (chosen && trial_.size() >= bytes_max) return;
     out.resize(before);
     ByteWriter(out).bytes(trial_);
-    chosen = Encoding::lz4;
-  }
+    bytes_max = trial_.size();
+    chosen = encoding;
+  };
+  trial_.clear();
+  if (!base.empty() && encode_xor_lz4(base, next, bytes_max, mask_, trial_)) take_trial(Encoding::xor_lz4);
+  trial_.clear();
+  if (encode_lz4(next, bytes_max, trial_)) take_trial(Encoding::lz4);
+  // What repeats that much has no use for order 0.
+  if (chosen && bytes_max * 100 < next.size() * clear_percent) return chosen;
+  trial_.clear();
+  const unsigned width = block_width(dtype, next.size());
+  if (planes_.encode(next, width, bytes_max, trial_)) take_trial(Encoding::dense_planes);
   return chosen;
 }
 
 ScannedBlock BlockEncoder::scan(const BlockInput& input) {
   ScannedBlock block{input.dtype, block_width(input.dtype, input.next.size()), input.base, input.next, {}, 0};
   changed_.resize(kernels::mask_words(block.elements()));
-  block.changed_count = kernels::scan_changes(input.base, input.next, block.width, changed_.data());
-  block.changed = changed_;
+  if (const auto model = model_of(block.dtype, block.width)) {
+    class_.scan(*model, block, changed_.data());
+  } else {
+    block.changed_count = kernels::scan_changes(input.base, input.next, block.width, changed_.data());
+    block.changed = changed_;
+  }
   return block;
 }
 
@@ -169,7 +180,7 @@ void BlockEncoder::finish_class(std::span<Deferred> blocks, std::vector<std::byt
     if (class_bytes * 100 > raw_bytes * clear_percent) {
       trial_whole_.clear();
       const std::size_t to_beat = std::min(class_bytes, raw_bytes);
-      const auto better = encode_bytes(block.input->base, block.input->next, to_beat, trial_whole_);
+      const auto better = encode_bytes(block.input->dtype, block.input->base, block.input->next, to_beat, trial_whole_);
       if (!better && class_bytes >= raw_bytes) encode_raw(block.input->next, trial_whole_);
       if (better || class_bytes >= raw_bytes) {
         block.encoding = better.value_or(Encoding::raw);
@@ -190,8 +201,8 @@ void BlockEncoder::finish_class(std::span<Deferred> blocks, std::vector<std::byt
   }
 }
 
-Encoding BlockEncoder::encode_whole(Bytes next, std::vector<std::byte>& out) {
-  if (encode_lz4(next, next.size() * lz4_pays_percent / 100, out)) return Encoding::lz4;
+Encoding BlockEncoder::encode_whole(DType dtype, Bytes next, std::vector<std::byte>& out) {
+  if (const auto bytes = encode_bytes(dtype, {}, next, next.size(), out)) return *bytes;
   encode_raw(next, out);
   return Encoding::raw;
 }

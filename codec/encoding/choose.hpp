@@ -2,7 +2,7 @@
 //
 // The change count decides most blocks: with more than a few changes the class code is never larger than sparse, whose
 // gaps know nothing of the old values; a block of few changes is not worth its share of tables. Only when the cost of
-// that is near the raw size are the byte codes tried, and raw is what is left.
+// that is near the raw size are the byte codes and planes tried, and raw is what is left.
 // Costs are measured, never believed: sparse knows its exact size before it writes a byte, class blocks are written
 // before they are compared, and where they and their tables are small, sparse is measured beside them.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "codec/encoding/changes.hpp"
 #include "codec/encoding/class_code.hpp"
+#include "codec/encoding/planes.hpp"
 #include "codec/encoding/sparse.hpp"
 #include "codec/frame.hpp"
 
@@ -23,11 +24,14 @@ class BlockEncoder {
  public:
   /// Begins with the blocks of a call. They are sampled, not kept.
   void begin(std::span<const BlockInput> blocks);
-  /// A block that differs from its base, scanned. Either appends its code to `out` and says which one it is, or keeps
-  /// what it needs to code the block with the others (finish_class): then nothing. At most block.next.size() bytes.
+  /// Compares a block with its base. The result is good until the next scan.
+  [[nodiscard]] ScannedBlock scan(const BlockInput& input);
+  /// The block scanned last, which differs from its base. Either appends its code to `out` and says which one it is, or
+  /// keeps what it needs to code the block with the others (finish_class): then nothing. At most block.next.size()
+  /// bytes.
   [[nodiscard]] std::optional<Encoding> encode_change(const ScannedBlock& block, std::vector<std::byte>& out);
   /// A block without a base.
-  [[nodiscard]] Encoding encode_whole(Bytes next, std::vector<std::byte>& out);
+  [[nodiscard]] Encoding encode_whole(DType dtype, Bytes next, std::vector<std::byte>& out);
 
   /// One block that encode_change() has put off, in the same order.
   struct Deferred {
@@ -43,11 +47,10 @@ class BlockEncoder {
  private:
   [[nodiscard]] std::optional<std::size_t> model_of(DType dtype, unsigned width) const noexcept;
   [[nodiscard]] Encoding encode_sparse_or_dense(const ScannedBlock& block, std::vector<std::byte>& out);
-  // The best of the byte codes and raw in less than `bytes_to_beat`.
-  [[nodiscard]] std::optional<Encoding> encode_bytes(Bytes base, Bytes next, std::size_t bytes_to_beat,
+  // The best of the codes that know nothing of steps, in less than `bytes_to_beat`. The base may be empty.
+  [[nodiscard]] std::optional<Encoding> encode_bytes(DType dtype, Bytes base, Bytes next, std::size_t bytes_to_beat,
                                                      std::vector<std::byte>& out);
   [[nodiscard]] bool sparse_is_smaller(std::span<const Deferred> blocks, std::size_t class_bytes);
-  [[nodiscard]] ScannedBlock scan(const BlockInput& input);
 
   struct Group {
     DType dtype{};
@@ -59,6 +62,7 @@ class BlockEncoder {
   std::size_t deferred_ = 0;
   ClassEncoder class_;
   SparseEncoder sparse_;
+  PlanesEncoder planes_;
   std::vector<std::uint64_t> changed_;
   std::vector<std::byte> mask_, trial_, trial_whole_;
 };

@@ -51,8 +51,11 @@ class ClassEncoder {
   void clear() noexcept;
   /// A model for blocks like those in the sample; none when the frame has as many as it may.
   [[nodiscard]] std::optional<std::size_t> add_model(const ClassSample& sample);
-  /// Collects a block under a model; returns its number. REQUIRES changed_count > 0.
-  std::size_t collect(std::size_t model, const ScannedBlock& block);
+  /// Scans a block and finds its changes under a model: what scan_changes() does, and the first half of collecting, in
+  /// one pass. Fills `mask` and `block.changed_count`. REQUIRES kernels::mask_words() words at `mask`.
+  void scan(std::size_t model, ScannedBlock& block, std::uint64_t* mask);
+  /// Collects the block that was scanned last; returns its number. REQUIRES changed_count > 0.
+  std::size_t collect(const ScannedBlock& block);
   /// Fits the tables. After it, tables() and write().
   void close();
   [[nodiscard]] const std::vector<std::byte>& tables() const noexcept { return tables_; }
@@ -64,8 +67,7 @@ class ClassEncoder {
     ClassModel code;
     kernels::ClassMap map;
     std::array<std::uint8_t, 256> context_of{};
-    std::array<std::array<std::uint32_t, gap_tokens>, class_count_max> gap_counts{};
-    std::array<std::array<std::uint32_t, tokens_max>, class_count_max> step_counts{};
+    std::array<std::vector<std::uint32_t>, 2> counts;  // by symbol; to be added up
     // Encoding tables: gap symbols first, then step symbols.
     std::vector<std::uint32_t> ranges;
     std::vector<float> reciprocals;
@@ -77,18 +79,21 @@ class ClassEncoder {
     std::size_t symbols_at = 0, step_symbols = 0;
     std::size_t low_at = 0, low_bytes = 0, raw_at = 0, raw_bytes = 0;
   };
-  void collect_gaps(Model& model, Block& block, const ScannedBlock& scanned);
+  void collect_gaps(Model& model, Block& block);
   void collect_step_symbols(Model& model, Block& block, const ScannedBlock& scanned);
   void fit_tables(Model& model);
 
   std::vector<std::unique_ptr<Model>> models_;
   std::size_t model_count_ = 0;
+  std::size_t scanned_model_ = 0;
+  kernels::ClassSplit split_;  // of the block scanned last; ranks begin at multiples of ranks_stride_
+  std::size_t ranks_stride_ = 0;
   std::vector<Block> blocks_;
   std::vector<std::byte> tables_;
   std::size_t symbols_used_ = 0, bits_used_ = 0;
   Scratch<std::uint16_t> symbols_;
   Scratch<std::byte> bits_, words_, steps_;
-  Scratch<std::uint32_t> ranks_;
+  Scratch<std::uint32_t> ranks_, gaps_;
   Scratch<std::uint8_t> keys_;
 };
 

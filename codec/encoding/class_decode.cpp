@@ -63,12 +63,20 @@ DELTARELAY_HOT inline bool mark_class(std::span<const std::uint8_t> tokens, unsi
   return true;
 }
 
+constexpr auto small_steps = [] {
+  std::array<std::uint64_t, small_step_tokens> out{};
+  for (unsigned token = 0; token < small_step_tokens; ++token) out[token] = step_of(token, 0);
+  return out;
+}();
+
 template <class Element>
 DELTARELAY_HOT inline void put_steps(std::span<const std::uint8_t> tokens, BitReader& raw, std::byte* steps) noexcept {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const unsigned token = tokens[i];
-    const std::uint64_t bits = token < small_step_tokens ? 0 : raw.get(step_raw_bits(token));
-    store_le(steps + i * sizeof(Element), static_cast<Element>(step_of(token, bits)));
+    std::uint64_t step = small_steps[token % small_step_tokens];
+    if (token >= small_step_tokens) [[unlikely]]
+      step = step_of(token, raw.get(step_raw_bits(token)));
+    store_le(steps + i * sizeof(Element), static_cast<Element>(step));
   }
 }
 
@@ -159,15 +167,7 @@ Result<void> ClassDecoder::read_head(Bytes data, std::size_t elements, Block& bl
     symbols += count;
   }
   const std::uint64_t words = head.varint();
-  head.require(words <= data.size() / 2);
-  block.coder.lanes = 1u << lanes_log2;
-  for (unsigned lane = 0; lane < block.coder.lanes; ++lane) {
-    block.coder.states[lane] = head.u32();
-    head.require(block.coder.states[lane] >= kernels::rans_state_min);
-  }
-  const Bytes coded = head.bytes(2 * words);
-  block.coder.words = coded.data();
-  block.coder.end = coded.data() + coded.size();
+  read_rans(head, 1u << lanes_log2, words, block.coder);
   block.bits = head.bytes(head.remaining());
   return head.finish();
 }

@@ -7,6 +7,7 @@
 #include "codec/encoding/class_code.hpp"
 #include "codec/encoding/class_format.hpp"
 #include "codec/kernels/cpu.hpp"
+#include "codec/kernels/scan.hpp"
 
 namespace deltarelay::codec {
 namespace {
@@ -19,27 +20,68 @@ constexpr std::size_t gap_symbol_count = class_count_max * gap_tokens;
 constexpr std::size_t symbol_count = gap_symbol_count + class_count_max * tokens_max;
 // Kernels write whole vectors.
 constexpr std::size_t slack = 64;
+constexpr std::size_t scan_tile_bytes = 16384;
+static_assert(scan_tile_bytes % (64 * 8) == 0);
 
-// A class's ranks as gap symbols and low bits.
-DELTARELAY_HOT inline std::size_t put_gaps(std::span<const std::uint32_t> ranks, unsigned low_bits, std::uint16_t first,
-                                           std::uint16_t* symbols, std::array<std::uint32_t, gap_tokens>& counts,
-                                           BitWriter& low) noexcept {
-  const std::uint16_t* const begin = symbols;
-  const std::uint32_t low_mask = (1u << low_bits) - 1;
-  std::uint32_t expected = 0;
-  for (const std::uint32_t rank : ranks) {
-    const std::uint32_t gap = rank - expected;
-    expected = rank + 1;
-    std::uint32_t token = gap >> low_bits;
-    for (; token >= gap_escape; token -= gap_escape) {
-      *symbols++ = static_cast<std::uint16_t>(first + gap_escape);
-      ++counts[gap_escape];
+// Pass by pass and not change by change: without a dependence from one change to the next, most of it runs in vectors.
+DELTARELAY_HOT inline void ranks_to_gaps(std::span<const std::uint32_t> ranks, std::uint32_t* gaps) noexcept {
+  if (!ranks.empty()) gaps[0] = ranks[0];
+  for (std::size_t i = 1; i < ranks.size(); ++i) gaps[i] = ranks[i] - ranks[i - 1] - 1;
+}
+
+// Several values in one put(), which has to wait for the one before it.
+DELTARELAY_HOT inline void put_low_bits(std::span<const std::uint32_t> gaps, unsigned low_bits,
+                                        BitWriter& low) noexcept {
+  const std::uint64_t mask = (std::uint64_t{1} << low_bits) - 1;
+  std::size_t i = 0;
+  if (low_bits * 4 <= BitWriter::put_bits_max) {
+    for (; i + 4 <= gaps.size(); i += 4) {
+      const std::uint64_t a = (gaps[i] & mask) | (gaps[i + 1] & mask) << low_bits;
+      const std::uint64_t b = (gaps[i + 2] & mask) | (gaps[i + 3] & mask) << low_bits;
+      low.put(a | b << (2 * low_bits), 4 * low_bits);
     }
-    *symbols++ = static_cast<std::uint16_t>(first + token);
-    ++counts[token];
-    if (low_bits != 0) low.put(gap & low_mask, low_bits);
+  }
+  for (; i < gaps.size(); ++i) low.put(gaps[i] & mask, low_bits);
+}
+
+// Gap symbols of a class, whose first is `first`. Returns how many.
+DELTARELAY_HOT inline std::size_t put_gaps(std::span<const std::uint32_t> gaps, unsigned low_bits, std::uint16_t first,
+                                           std::uint16_t* symbols) noexcept {
+  constexpr std::size_t some = 16;
+  const std::uint16_t* const begin = symbols;
+  std::size_t i = 0;
+  while (i < gaps.size()) {
+    const std::size_t count = std::min(some, gaps.size() - i);
+    std::uint32_t largest = 0;
+    if (count == some) {
+      for (std::size_t j = 0; j < some; ++j) largest = std::max(largest, gaps[i + j]);
+    }
+    if (count == some && largest >> low_bits < gap_escape) {
+      for (std::size_t j = 0; j < some; ++j) symbols[j] = static_cast<std::uint16_t>(first + (gaps[i + j] >> low_bits));
+      symbols += some;
+    } else {
+      for (std::size_t j = 0; j < count; ++j) {
+        std::uint32_t token = gaps[i + j] >> low_bits;
+        for (; token >= gap_escape; token -= gap_escape) *symbols++ = static_cast<std::uint16_t>(first + gap_escape);
+        *symbols++ = static_cast<std::uint16_t>(first + token);
+      }
+    }
+    i += count;
   }
   return static_cast<std::size_t>(symbols - begin);
+}
+
+// Two histograms in turn: a count that goes up twice in a row waits for itself.
+DELTARELAY_HOT inline void count_symbols(std::span<const std::uint16_t> symbols,
+                                         std::array<std::vector<std::uint32_t>, 2>& counts) noexcept {
+  std::uint32_t* const a = counts[0].data();
+  std::uint32_t* const b = counts[1].data();
+  std::size_t i = 0;
+  for (; i + 2 <= symbols.size(); i += 2) {
+    ++a[symbols[i]];
+    ++b[symbols[i + 1]];
+  }
+  if (i < symbols.size()) ++a[symbols[i]];
 }
 
 // Escapes a class of `members` elements can need, beside one token per change.
@@ -50,13 +92,11 @@ std::size_t escapes_max(std::size_t members, unsigned low_bits) noexcept {
 template <class Element>
 DELTARELAY_HOT inline void put_steps(const std::byte* steps, std::size_t count, const std::uint8_t* keys,
                                      const std::array<std::uint8_t, 256>& context_of, std::uint16_t* symbols,
-                                     std::array<std::array<std::uint32_t, tokens_max>, class_count_max>& counts,
                                      BitWriter& raw) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     const StepToken step = step_token(Element{0}, load_le<Element>(steps + i * sizeof(Element)));
     const std::size_t c = context_of[keys[i]];
     symbols[i] = static_cast<std::uint16_t>(gap_symbol_count + c * tokens_max + step.token);
-    ++counts[c][step.token];
     if (step.raw_bits == 0) continue;
     if (step.raw_bits > 32) {
       raw.put(step.raw & 0xffffffff, 32);
@@ -83,36 +123,61 @@ std::optional<std::size_t> ClassEncoder::add_model(const ClassSample& sample) {
   model.code = sample.fit();
   model.map = model.code.map();
   model.context_of = model.code.contexts.part_of();
-  model.gap_counts = {};
-  model.step_counts = {};
+  for (auto& counts : model.counts) counts.assign(symbol_count, 0);
   return model_count_++;
 }
 
-std::size_t ClassEncoder::collect(std::size_t model, const ScannedBlock& scanned) {
-  assert(model < model_count_ && scanned.changed_count > 0);
+// Tile by tile, so that the split finds in the nearest cache what the scan has read. Ranks and keys have room for as
+// many changes as there are elements; memory that no change reaches is never touched.
+void ClassEncoder::scan(std::size_t model, ScannedBlock& block, std::uint64_t* mask) {
+  assert(model < model_count_);
+  scanned_model_ = model;
+  const unsigned width = block.width;
+  const std::size_t elements = block.elements();
+  ranks_stride_ = elements + slack;
+  ranks_.reserve(ranks_stride_ * class_count_max);
+  split_ = {};
+  for (unsigned c = 0; c < class_count_max; ++c) split_.ranks[c] = ranks_.data() + c * ranks_stride_;
+  split_.keys = keys_.reserve(elements + slack);
+  split_.steps = steps_.reserve(elements * width + slack);
+  block.changed_count = 0;
+  const std::size_t tile = scan_tile_bytes / width;
+  std::size_t split = 0;
+  for (std::size_t first = 0; first < elements; first += tile) {
+    const std::size_t end = std::min(first + tile, elements);
+    const auto range = [&](Bytes of, std::size_t from) { return of.subspan(from * width, (end - from) * width); };
+    block.changed_count +=
+        kernels::scan_changes(range(block.base, first), range(block.next, first), width, mask + first / 64);
+    // Up to the first change there may be nothing to split for.
+    if (block.changed_count == 0) continue;
+    kernels::class_split(models_[model]->map, range(block.base, split).data(), range(block.next, split).data(), width,
+                         end - split, mask + split / 64, split_);
+    split = end;
+  }
+  block.changed = {mask, kernels::mask_words(elements)};
+}
+
+std::size_t ClassEncoder::collect(const ScannedBlock& scanned) {
+  assert(scanned.changed_count > 0);
+  assert(scanned.changed_count == static_cast<std::size_t>(split_.keys - keys_.data()));
   Block& block = blocks_.emplace_back();
-  block.model = model;
-  collect_gaps(*models_[model], block, scanned);
-  collect_step_symbols(*models_[model], block, scanned);
+  block.model = scanned_model_;
+  collect_gaps(*models_[block.model], block);
+  collect_step_symbols(*models_[block.model], block, scanned);
+  const std::span<const std::uint16_t> symbols(symbols_.data() + block.symbols_at, symbols_.data() + symbols_used_);
+  on_this_cpu([&]() DELTARELAY_HOT {
+    count_symbols(symbols, models_[block.model]->counts);
+    return 0;
+  });
   return blocks_.size() - 1;
 }
 
-void ClassEncoder::collect_gaps(Model& model, Block& block, const ScannedBlock& scanned) {
+void ClassEncoder::collect_gaps(Model& model, Block& block) {
   const unsigned classes = model.code.classes.count;
-  const std::size_t changes = scanned.changed_count;
-  const std::size_t room = changes + slack;
-  kernels::ClassSplit split;
-  ranks_.reserve(room * classes);
-  for (unsigned c = 0; c < classes; ++c) split.ranks[c] = ranks_.data() + c * room;
-  split.keys = keys_.reserve(changes + slack);
-  split.steps = steps_.reserve(changes * scanned.width + slack);
-  kernels::class_split(model.map, scanned.base.data(), scanned.next.data(), scanned.width, scanned.elements(),
-                       scanned.changed.data(), split);
-
-  std::size_t symbols_max = changes, low_bits = 0;
+  std::size_t symbols_max = 0, low_bits = 0;
   for (unsigned c = 0; c < classes; ++c) {
-    const auto found = static_cast<std::size_t>(split.ranks[c] - (ranks_.data() + c * room));
-    if (found != 0) symbols_max += escapes_max(split.members[c], model.code.gaps[c].low_bits);
+    const auto found = static_cast<std::size_t>(split_.ranks[c] - (ranks_.data() + c * ranks_stride_));
+    if (found != 0) symbols_max += found + escapes_max(split_.members[c], model.code.gaps[c].low_bits);
     low_bits += found * model.code.gaps[c].low_bits;
   }
   block.symbols_at = symbols_used_;
@@ -121,11 +186,14 @@ void ClassEncoder::collect_gaps(Model& model, Block& block, const ScannedBlock& 
   bits_.reserve(bits_used_ + low_bits / 8 + slack);
   BitWriter low(MutableBytes(bits_.data(), bits_.size()).subspan(bits_used_));
   for (unsigned c = 0; c < classes; ++c) {
-    const std::uint32_t* const begin = ranks_.data() + c * room;
-    const std::span<const std::uint32_t> ranks(begin, split.ranks[c]);
+    const std::uint32_t* const begin = ranks_.data() + c * ranks_stride_;
+    const std::span<const std::uint32_t> ranks(begin, split_.ranks[c]);
+    const std::span<const std::uint32_t> gaps(gaps_.reserve(ranks.size()), ranks.size());
+    const unsigned low_bits_here = model.code.gaps[c].low_bits;
     const auto count = on_this_cpu([&]() DELTARELAY_HOT {
-      return put_gaps(ranks, model.code.gaps[c].low_bits, static_cast<std::uint16_t>(c * gap_tokens), symbols,
-                      model.gap_counts[c], low);
+      ranks_to_gaps(ranks, gaps_.data());
+      if (low_bits_here != 0) put_low_bits(gaps, low_bits_here, low);
+      return put_gaps(gaps, low_bits_here, static_cast<std::uint16_t>(c * gap_tokens), symbols);
     });
     block.gap_symbols[c] = static_cast<std::uint32_t>(count);
     symbols += count;
@@ -142,8 +210,7 @@ void ClassEncoder::collect_step_symbols(Model& model, Block& block, const Scanne
   BitWriter raw(MutableBytes(bits_.data(), bits_.size()).subspan(bits_used_));
   const auto put = [&](auto element) {
     on_this_cpu([&]() DELTARELAY_HOT {
-      put_steps<decltype(element)>(steps_.data(), changes, keys_.data(), model.context_of, symbols, model.step_counts,
-                                   raw);
+      put_steps<decltype(element)>(steps_.data(), changes, keys_.data(), model.context_of, symbols, raw);
       return 0;
     });
   };
@@ -173,16 +240,19 @@ void ClassEncoder::fit_tables(Model& model) {
   model.reciprocals.assign(symbol_count, 1.0f);
   const std::span ranges(model.ranges);
   const std::span reciprocals(model.reciprocals);
+  const std::span<std::uint32_t> counts(model.counts[0]);
+  for (std::size_t symbol = 0; symbol < symbol_count; ++symbol) counts[symbol] += model.counts[1][symbol];
   for (unsigned c = 0; c < model.code.classes.count; ++c) {
     Frequencies& tokens = model.code.gaps[c].tokens;
-    tokens.fit(model.gap_counts[c]);
+    tokens.fit(counts.subspan(c * gap_tokens, gap_tokens));
     tokens.fill_ranges(ranges.subspan(c * gap_tokens), reciprocals.subspan(c * gap_tokens));
   }
   for (unsigned c = 0; c < model.code.contexts.count; ++c) {
-    // A context that no change met still has a table.
-    if (std::ranges::all_of(model.step_counts[c], [](std::uint32_t n) { return n == 0; })) model.step_counts[c][0] = 1;
-    model.code.steps[c].fit(model.step_counts[c]);
     const std::size_t at = gap_symbol_count + c * tokens_max;
+    const std::span<std::uint32_t> steps = counts.subspan(at, tokens_max);
+    // A context that no change met still has a table.
+    if (std::ranges::all_of(steps, [](std::uint32_t n) { return n == 0; })) steps[0] = 1;
+    model.code.steps[c].fit(steps);
     model.code.steps[c].fill_ranges(ranges.subspan(at), reciprocals.subspan(at));
   }
 }

@@ -48,6 +48,15 @@ std::array<std::uint8_t, 256> KeyParts::part_of() const noexcept {
   return out;
 }
 
+kernels::ClassMap class_map(const KeyParts& classes) noexcept {
+  kernels::ClassMap out;
+  out.count = classes.count;
+  out.first_key = classes.first_key;
+  out.class_of = classes.part_of();
+  for (unsigned key = 0; key < 256; ++key) out.class_bit[key] = static_cast<std::uint8_t>(1u << out.class_of[key]);
+  return out;
+}
+
 std::vector<std::byte> write_class_models(std::span<const ClassModel> models) {
   assert(!models.empty() && models.size() <= class_models_max);
   std::vector<std::byte> out(1 + models.size() * model_bytes_max + BitWriter::slack_bytes);

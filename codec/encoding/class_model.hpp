@@ -46,12 +46,14 @@ struct KeyParts {
   [[nodiscard]] std::array<std::uint8_t, 256> part_of() const noexcept;
 };
 
+[[nodiscard]] kernels::ClassMap class_map(const KeyParts& classes) noexcept;
+
 struct ClassModel {
   KeyParts classes, contexts;
   std::array<GapCode, class_count_max> gaps;       ///< by class
   std::array<Frequencies, class_count_max> steps;  ///< step tokens (changes.hpp) by context
 
-  [[nodiscard]] kernels::ClassMap map() const noexcept { return {classes.count, classes.first_key, classes.part_of()}; }
+  [[nodiscard]] kernels::ClassMap map() const noexcept { return class_map(classes); }
 };
 
 /// The `tables` of a frame with class blocks.

@@ -99,6 +99,19 @@ void Frequencies::fill_ranges(std::span<std::uint32_t> ranges, std::span<float> 
   }
 }
 
+void read_rans(ByteReader& reader, unsigned lanes, std::uint64_t words, kernels::RansDecoding& out) noexcept {
+  out = {};
+  out.lanes = lanes;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    out.states[lane] = reader.u32();
+    reader.require(out.states[lane] >= kernels::rans_state_min);
+  }
+  reader.require(words <= reader.remaining() / 2, errc::truncated);
+  const Bytes coded = reader.bytes(reader.ok() ? 2 * words : 0);
+  out.words = coded.data();
+  out.end = coded.data() + coded.size();
+}
+
 Result<void> finish_rans(const kernels::RansDecoding& from) noexcept {
   if (from.overrun) return errc::truncated;
   if (from.words != from.end) return errc::trailing_bytes;

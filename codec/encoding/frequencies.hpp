@@ -46,6 +46,8 @@ inline constexpr std::size_t frequencies_bytes_max = (9 + 15 * tokens_max) / 8 +
   out.words = words_end;
   return out;
 }
+/// Reads the states and so many words: a decoder as it stands before the first symbol. Failures are the reader's.
+void read_rans(ByteReader& reader, unsigned lanes, std::uint64_t words, kernels::RansDecoding& out) noexcept;
 /// Whether a decoder has come to where the encoder began, with every word used.
 [[nodiscard]] Result<void> finish_rans(const kernels::RansDecoding& from) noexcept;
 

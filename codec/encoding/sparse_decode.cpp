@@ -41,7 +41,8 @@ class CopyAhead {
 };
 
 template <class Element>
-DELTARELAY_HOT inline errc apply_changes(SparseStreams& streams, const PrefixCode& code, Bytes base, MutableBytes out) noexcept {
+DELTARELAY_HOT inline errc apply_changes(SparseStreams& streams, const PrefixCode& code, Bytes base,
+                                         MutableBytes out) noexcept {
   CopyAhead copy(base, out);
   std::byte* const elements = out.data();
   const std::uint64_t end = out.size() / sizeof(Element);
@@ -114,10 +115,14 @@ Result<void> decode_sparse(Bytes data, unsigned width, Bytes base, MutableBytes 
 
   const SparseStreams streams{count, rice_bits, BitReader(gaps), BitReader(steps)};
   switch (width) {
-    case 1: return decode_elements<std::uint8_t>(streams, code, base, out);
-    case 2: return decode_elements<std::uint16_t>(streams, code, base, out);
-    case 4: return decode_elements<std::uint32_t>(streams, code, base, out);
-    default: return decode_elements<std::uint64_t>(streams, code, base, out);
+    case 1:
+      return decode_elements<std::uint8_t>(streams, code, base, out);
+    case 2:
+      return decode_elements<std::uint16_t>(streams, code, base, out);
+    case 4:
+      return decode_elements<std::uint32_t>(streams, code, base, out);
+    default:
+      return decode_elements<std::uint64_t>(streams, code, base, out);
   }
 }
 

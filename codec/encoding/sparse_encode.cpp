@@ -152,10 +152,18 @@ std::size_t SparseEncoder::measure(const ScannedBlock& block) {
   }
   counts_.resize(step_token_count(block.width));
   switch (block.width) {
-    case 1: collect<std::uint8_t>(block); break;
-    case 2: collect<std::uint16_t>(block); break;
-    case 4: collect<std::uint32_t>(block); break;
-    default: collect<std::uint64_t>(block); break;
+    case 1:
+      collect<std::uint8_t>(block);
+      break;
+    case 2:
+      collect<std::uint16_t>(block);
+      break;
+    case 4:
+      collect<std::uint32_t>(block);
+      break;
+    default:
+      collect<std::uint64_t>(block);
+      break;
   }
   choose_rice_bits();
   code_.build(counts_);

@@ -7,8 +7,8 @@
 
 namespace deltarelay::codec::sparse_format {
 
-// A gap's quotient is that many zeros and a one; from 24 zeros on the whole gap follows in 22 bits, so that one code never
-// passes 47 bits and one look at the stream is enough for it.
+// A gap's quotient is that many zeros and a one; from 24 zeros on the whole gap follows in 22 bits, so that one code
+// never passes 47 bits and one look at the stream is enough for it.
 inline constexpr unsigned quotient_escape = 24;
 inline constexpr unsigned escaped_gap_bits = 22;
 inline constexpr unsigned rice_bits_max = 21;

@@ -21,6 +21,7 @@ struct ClassMap {
   unsigned count = 1;
   std::array<std::uint8_t, classes_max> first_key{};
   std::array<std::uint8_t, 256> class_of{};
+  alignas(64) std::array<std::uint8_t, 256> class_bit{};  ///< 1 << class_of
 };
 
 /// What the encoder collects. Ranks go up within a class; keys and steps are in order of position.

@@ -7,6 +7,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <array>
 #include <cstring>
 
 #include "codec/kernels/cpu.hpp"
@@ -24,13 +25,29 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i load(const void* p) noexcept {
   return _mm512_loadu_si512(p);
 }
 
-// Byte i of the result is fill(i).
-template <class Fill>
-DELTARELAY_CLASS_AVX512_INLINE __m512i bytes_of(const Fill& fill) noexcept {
-  alignas(64) std::uint8_t bytes[64];
-  for (unsigned i = 0; i < 64; ++i) bytes[i] = static_cast<std::uint8_t>(fill(i));
-  return _mm512_load_si512(bytes);
+// The passes come back to memory after each tile; far enough ahead, the next lines are there when they do.
+constexpr std::size_t prefetch_bytes = 4096;
+DELTARELAY_CLASS_AVX512_INLINE void prefetch(const std::byte* p) noexcept {
+  _mm_prefetch(reinterpret_cast<const char*>(p) + prefetch_bytes, _MM_HINT_T0);
 }
+
+// Keeps vectors that were just stored in memory: reading their lanes from there is free beside moving each lane out of
+// a vector register, which compilers prefer.
+template <class T>
+DELTARELAY_CLASS_AVX512_INLINE void keep_in_memory(T& stored) noexcept {
+  __asm__ volatile("" : "+m"(stored));
+}
+
+// Byte i is fill(i).
+template <class Fill>
+constexpr std::array<std::uint8_t, 64> bytes_of(const Fill& fill) noexcept {
+  std::array<std::uint8_t, 64> out{};
+  for (unsigned i = 0; i < 64; ++i) out[i] = static_cast<std::uint8_t>(fill(i));
+  return out;
+}
+alignas(64) constexpr auto odd_byte_indices = bytes_of([](unsigned i) { return 2 * i + 1; });
+alignas(64) constexpr auto reversed_indices = bytes_of([](unsigned i) { return i ^ 7; });
+alignas(64) constexpr auto transposed_indices = bytes_of([](unsigned i) { return (i & 7) * 8 + (i >> 3); });
 
 // A table of 256 bytes in four vectors, for 64 look-ups at once.
 struct Lookup {
@@ -47,12 +64,10 @@ struct Tables {
   __m512i odd_bytes, reversed, transposed, identity;
 
   DELTARELAY_CLASS_AVX512_INLINE explicit Tables(const ClassMap& map) noexcept {
-    for (unsigned p = 0; p < 4; ++p) {
-      one_hot.part[p] = bytes_of([&](unsigned i) { return 1u << map.class_of[64 * p + i]; });
-    }
-    odd_bytes = bytes_of([](unsigned i) { return 2 * i + 1; });
-    reversed = bytes_of([](unsigned i) { return i ^ 7; });
-    transposed = bytes_of([](unsigned i) { return (i & 7) * 8 + (i >> 3); });
+    for (unsigned p = 0; p < 4; ++p) one_hot.part[p] = load(&map.class_bit[64 * p]);
+    odd_bytes = load(odd_byte_indices.data());
+    reversed = load(reversed_indices.data());
+    transposed = load(transposed_indices.data());
     identity = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201ull));
   }
   // Element i is bit i of its class's 64-bit lane. The instruction takes a matrix's rows from the last byte to the
@@ -212,10 +227,13 @@ DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* b
   alignas(64) std::uint64_t masks[classes_max], before[classes_max];
   __m512i members = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(marks.members.data())));
   for (std::size_t word = 0; word < elements / 64; ++word, base += 64 * width) {
+    for (unsigned line = 0; line < width; ++line) prefetch(base + 64 * line);
     const __m512i keys = keys_of<width>(tables, base), mask = tables.masks(keys);
     const __m512i counts = _mm512_popcnt_epi64(mask);
     _mm512_store_si512(masks, mask);
     _mm512_store_si512(before, members);
+    keep_in_memory(masks);
+    keep_in_memory(before);
     members = _mm512_add_epi64(members, counts);
     const bool wide = _mm512_cmpgt_epu64_mask(counts, _mm512_set1_epi64(57)) != 0;
     const std::uint64_t found =

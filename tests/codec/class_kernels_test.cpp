@@ -1,4 +1,5 @@
-// The class code's SIMD kernels against the portable ones.
+// The kernels of the class encoding: the portable ones against their purpose, all others against the portable ones, bit
+// for bit.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -47,7 +48,7 @@ Content content(unsigned width, std::size_t words, std::uint64_t seed) {
     parts.first_key[part] = key;
     parts.count = part + 1;
   }
-  out.map = {parts.count, parts.first_key, parts.part_of()};
+  out.map = class_map(parts);
   return out;
 }
 
