@@ -202,6 +202,15 @@ LinkImpl::Clock::time_point LinkImpl::next_look(Clock::time_point now) const {
   return next;
 }
 
+/// A process that was stopped for a while, with its machine or alone, must not take its own sleep for the peer's
+/// silence: what came meanwhile is still in the socket.
+void LinkImpl::forgive(Clock::duration late) {
+  if (late <= Clock::duration::zero()) return;
+  const auto now = Clock::now();
+  if (read_since_) read_since_ = std::min(now, *read_since_ + late);
+  if (write_since_) write_since_ = std::min(now, *write_since_ + late);
+}
+
 asio::awaitable<void> LinkImpl::watch() {
   co_await asio::this_coro::throw_if_cancelled(false);
   while (!end_) {
@@ -211,8 +220,10 @@ asio::awaitable<void> LinkImpl::watch() {
       note_end(std::move(*passed));
       co_return;
     }
-    watch_timer_.expires_at(next_look(now));
+    const auto due = next_look(now);
+    watch_timer_.expires_at(due);
     co_await watch_timer_.async_wait(io);
+    forgive(Clock::now() - due);
     const auto cancellation = co_await asio::this_coro::cancellation_state;
     if (cancellation.cancelled() != asio::cancellation_type::none) co_return;
   }

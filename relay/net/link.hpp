@@ -60,13 +60,15 @@ struct LinkConfig {
   /// Both lanes together. The core's window is smaller; this is the bound for when it is wrong. One record is always let in.
   std::size_t send_queue_bytes_max = 256 * codec::mib;
   std::size_t verifying_records_max = 4;  ///< records read and not yet verified or delivered
+  /// New TLS keys after so many bytes sent: an AES-GCM key is good for 388 GB (RFC 8446, 5.5), a first sync may be 2 TB.
+  std::uint64_t rekey_after_bytes = 64 * codec::gib;
 };
 
 /// What links share; all of it must outlive them.
 struct LinkEnvironment {
   boost::asio::any_io_executor io;        ///< of the I/O threads; links make their strands on it
   boost::asio::any_io_executor handlers;  ///< the core strand
-  boost::asio::any_io_executor cpu;       ///< the pool that computes SHA-256
+  boost::asio::any_io_executor cpu;       ///< the pool that computes SHA-256; must run until `tasks` has stopped
   ByteBudget* budget = nullptr;
   TaskGroup* tasks = nullptr;
   HeaderCheck check;

@@ -58,6 +58,7 @@ class LinkImpl final : public Link, public std::enable_shared_from_this<LinkImpl
   void end_now(EndReason why, std::string detail);
   void note_end(LinkEnd end);
   void note_bytes();
+  void forgive(Clock::duration late);
   [[nodiscard]] std::optional<LinkEnd> passed_deadline(Clock::time_point now) const;
   [[nodiscard]] Clock::time_point next_look(Clock::time_point now) const;
 
@@ -76,6 +77,7 @@ class LinkImpl final : public Link, public std::enable_shared_from_this<LinkImpl
   awaitable<> write_loop();
   awaitable<> write_batches();
   awaitable<bool> write_all(codec::Bytes bytes);
+  void renew_keys();
   void report_sent(const SendQueue::Batch& batch);
 
   const LinkEnvironment environment_;
@@ -99,6 +101,7 @@ class LinkImpl final : public Link, public std::enable_shared_from_this<LinkImpl
   std::optional<std::string> close_reason_;
   std::optional<Clock::time_point> close_at_;
   std::optional<Clock::time_point> read_since_, write_since_;  ///< a read or write waits since then
+  std::uint64_t key_bytes_ = 0;                                ///< sent with the present key
   bool write_unfinished_ = false;         ///< a TLS record may be half sent: the stream cannot be closed in order
   std::optional<LinkEnd> write_failure_;  ///< stands unless the reader finds a better reason before write_failure_at_
   std::optional<Clock::time_point> write_failure_at_;

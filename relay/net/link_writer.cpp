@@ -41,6 +41,7 @@ asio::awaitable<void> LinkImpl::write_batches() {
 asio::awaitable<bool> LinkImpl::write_all(codec::Bytes bytes) {
   write_unfinished_ = true;
   while (!bytes.empty()) {
+    renew_keys();
     write_since_ = Clock::now();
     const auto buffer = asio::buffer(bytes.data(), bytes.size());
     const auto [failed, count] = co_await connection_->stream.async_write_some(buffer, io);
@@ -60,9 +61,16 @@ asio::awaitable<bool> LinkImpl::write_all(codec::Bytes bytes) {
       co_return false;
     }
     bytes = bytes.subspan(count);
+    key_bytes_ += count;
   }
   write_unfinished_ = false;
   co_return true;
+}
+
+/// OpenSSL 3 does not do so by itself. Between two writes only: the next one carries the message along.
+void LinkImpl::renew_keys() {
+  if (key_bytes_ < environment_.config.rekey_after_bytes) return;
+  if (SSL_key_update(connection_->stream.native_handle(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1) key_bytes_ = 0;
 }
 
 void LinkImpl::report_sent(const SendQueue::Batch& batch) {

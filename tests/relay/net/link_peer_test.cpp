@@ -140,4 +140,19 @@ TEST_SUITE("relay/net/link: peers that misbehave") {
     exposed.raw->cut();
     CHECK(code(exposed.parent.wait_for_end().why) == "closed_here");
   }
+
+  TEST_CASE("a peer may ask for new keys again and again while records flow both ways") {
+    Exposed exposed;
+    std::vector<std::byte> expected;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const auto record = exposed.mesh.frame(i, 10'000);
+      expected.insert(expected.end(), record->bytes.begin(), record->bytes.end());
+      exposed.link->send(record, Lane::data);
+      exposed.raw->update_keys();
+      exposed.raw->write(exposed.mesh.message(i, 100)->bytes);
+    }
+    CHECK(exposed.raw->read(expected.size()) == expected);
+    CHECK(exposed.parent.wait_for_records(100));
+    CHECK(exposed.parent.seen.look([](const Seen& seen) { return seen.ends.empty(); }));
+  }
 }

@@ -119,6 +119,25 @@ TEST_SUITE("relay/net/link") {
     CHECK(pair.dialled->counts().received_records == 1);
   }
 
+  TEST_CASE("keys are renewed on the way without a trace in the records") {
+    LinkConfig config;
+    config.rekey_after_bytes = 100'000;
+    Pair pair(config, config);
+    pair.start();
+    std::vector<codec::RecordPtr> sent;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      sent.push_back(pair.mesh.frame(i, 50'000));
+      pair.accepted->send(sent.back(), Lane::data);
+      pair.dialled->send(sent.back(), Lane::data);
+    }
+    for (Endpoint* end : {&pair.child, &pair.parent}) {
+      REQUIRE(end->wait_for_records(40));
+      end->seen.change([&](Seen& seen) {
+        for (std::size_t i = 0; i < 40; ++i) CHECK(seen.records.at(i)->bytes == sent.at(i)->bytes);
+      });
+    }
+  }
+
   TEST_CASE("a log record that does not hold is rejected with its reason, and the link lives on") {
     Pair pair;
     const TestMesh other("m2");
@@ -143,6 +162,7 @@ TEST_SUITE("relay/net/link") {
       CHECK(seen.ends.empty());
     });
     CHECK(pair.dialled->counts().rejected_records == std::size(bad));
+    pair.stop();  // the last handler has returned what it was given
     CHECK(pair.world.budget.used_bytes() == 0);
   }
 

@@ -13,6 +13,7 @@
 #include <boost/asio/write.hpp>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "codec/types.hpp"
 #include "relay/net/tls_context.hpp"
@@ -67,6 +68,14 @@ class RawClient {
     boost::system::error_code failed;
     while (!failed) stream_->read_some(boost::asio::buffer(bytes), failed);
     return failed;
+  }
+  /// The next write carries new keys, and asks the other side for new ones.
+  void update_keys() { SSL_key_update(stream_->native_handle(), SSL_KEY_UPDATE_REQUESTED); }
+  [[nodiscard]] std::vector<std::byte> read(std::size_t size) {
+    std::vector<std::byte> out(size);
+    boost::system::error_code failed;
+    out.resize(boost::asio::read(*stream_, boost::asio::buffer(out), failed));
+    return out;
   }
   /// close_notify, without waiting for the other side's.
   void send_close_notify() {
