@@ -111,8 +111,8 @@ watch_tree() {
       ((lines == 0)) || printf '\e[%dA\e[J' "$lines"
       lines=$(wc -l <<<"$text")
       echo "$text"
-    elif grep -q → <<<"$text" && ((lines++ == 0)); then
-      echo "$text" # no terminal: one picture from the middle of the refit is enough
+    elif grep -q █ <<<"$text" && ((lines++ == 0)); then
+      echo "$text" # no terminal: one picture from the middle is enough
     fi
     sleep 0.05
   done
@@ -188,7 +188,7 @@ for change in 1% 3% 5%; do
   publish_pid=''
   seconds+=("$(since "$began")")
   tail -n 3 "$dir/publish.log"
-  relayctl wait converged --version "$version" --timeout 60s >/dev/null
+  relayctl -q wait converged --version "$version" --timeout 60s >/dev/null
   prove_equal "$dir/v$version"
   rm -rf "${dir:?}/$from" "${dir:?}/$from.masters"
 done
@@ -213,7 +213,9 @@ print("full line being the first sync; at 1 Gb/s: the time of these bytes alone 
 if [[ $keep == yes ]]; then
   trap - EXIT INT TERM
   disown -a
-  printf '#!/bin/sh\nkill %s\nrm -rf %s\n' "${pids[*]}" "$dir" >"$dir/stop.sh"
+  # The directory goes when the last daemon has: none may write into it meanwhile.
+  printf '#!/bin/sh\nkill %s\nwhile kill -0 %s; do sleep 0.1; done 2>/dev/null\nrm -rf %s\n' \
+    "${pids[*]}" "$(sed 's/ / || kill -0 /g' <<<"${pids[*]}")" "$dir" >"$dir/stop.sh"
   chmod +x "$dir/stop.sh"
   say "The fleet runs on"
   echo "look:    $bin/relayctl --socket $dir/$root/admin.sock status"
