@@ -89,20 +89,38 @@ std::size_t escapes_max(std::size_t members, unsigned low_bits) noexcept {
   return (members >> low_bits) / gap_escape + 1;
 }
 
+// Tokens of the steps -8 to 8, by step + 8. Looked up, since the sign of a step is as good as random: a branch on it
+// would be mispredicted every other time.
+constexpr unsigned small_step_max = small_step_tokens / 2;
+constexpr auto small_step_token = [] {
+  std::array<std::uint8_t, 2 * small_step_max + 1> out{};
+  for (unsigned m = 1; m <= small_step_max; ++m) {
+    out[small_step_max + m] = static_cast<std::uint8_t>(2 * (m - 1));
+    out[small_step_max - m] = static_cast<std::uint8_t>(2 * (m - 1) + 1);
+  }
+  return out;
+}();
+
+void put_raw(BitWriter& raw, const StepToken& step) noexcept {
+  const unsigned low = std::min<unsigned>(step.raw_bits, 32);
+  raw.put(step.raw & 0xffffffff, low);
+  if (step.raw_bits > low) raw.put(step.raw >> low, step.raw_bits - low);
+}
+
 template <class Element>
 DELTARELAY_HOT inline void put_steps(const std::byte* steps, std::size_t count, const std::uint8_t* keys,
                                      const std::array<std::uint8_t, 256>& context_of, std::uint16_t* symbols,
                                      BitWriter& raw) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
-    const StepToken step = step_token(Element{0}, load_le<Element>(steps + i * sizeof(Element)));
-    const std::size_t c = context_of[keys[i]];
-    symbols[i] = static_cast<std::uint16_t>(gap_symbol_count + c * tokens_max + step.token);
-    if (step.raw_bits == 0) continue;
-    if (step.raw_bits > 32) {
-      raw.put(step.raw & 0xffffffff, 32);
-      raw.put(step.raw >> 32, step.raw_bits - 32u);
+    const auto step = load_le<Element>(steps + i * sizeof(Element));
+    const std::size_t first = gap_symbol_count + context_of[keys[i]] * std::size_t{tokens_max};
+    const auto shifted = static_cast<Element>(step + small_step_max);
+    if (shifted < small_step_token.size()) [[likely]] {
+      symbols[i] = static_cast<std::uint16_t>(first + small_step_token[shifted]);
     } else {
-      raw.put(step.raw, step.raw_bits);
+      const StepToken large = step_token(Element{0}, step);
+      symbols[i] = static_cast<std::uint16_t>(first + large.token);
+      put_raw(raw, large);
     }
   }
 }

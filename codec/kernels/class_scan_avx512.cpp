@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "codec/kernels/cpu.hpp"
 
@@ -29,13 +30,6 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i load(const void* p) noexcept {
 constexpr std::size_t prefetch_bytes = 4096;
 DELTARELAY_CLASS_AVX512_INLINE void prefetch(const std::byte* p) noexcept {
   _mm_prefetch(reinterpret_cast<const char*>(p) + prefetch_bytes, _MM_HINT_T0);
-}
-
-// Keeps vectors that were just stored in memory: reading their lanes from there is free beside moving each lane out of
-// a vector register, which compilers prefer.
-template <class T>
-DELTARELAY_CLASS_AVX512_INLINE void keep_in_memory(T& stored) noexcept {
-  __asm__ volatile("" : "+m"(stored));
 }
 
 // Byte i is fill(i).
@@ -96,13 +90,7 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i keys_of(const Tables& tables, const std::
   }
 }
 
-// The elements of one vector that `changed` (its low bits) names, moved together.
-template <unsigned width>
-DELTARELAY_CLASS_AVX512_INLINE __m512i compress(std::uint64_t changed, __m512i elements) noexcept {
-  if constexpr (width == 1) return _mm512_maskz_compress_epi8(changed, elements);
-  if constexpr (width == 2) return _mm512_maskz_compress_epi16(static_cast<__mmask32>(changed), elements);
-  if constexpr (width == 4) return _mm512_maskz_compress_epi32(static_cast<__mmask16>(changed), elements);
-}
+// The steps put where `changed` (its low bits) has ones, zeros elsewhere.
 template <unsigned width>
 DELTARELAY_CLASS_AVX512_INLINE __m512i expand(std::uint64_t changed, __m512i steps) noexcept {
   if constexpr (width == 1) return _mm512_maskz_expand_epi8(changed, steps);
@@ -116,29 +104,10 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i add(__m512i a, __m512i b) noexcept {
   if constexpr (width == 4) return _mm512_add_epi32(a, b);
 }
 template <unsigned width>
-DELTARELAY_CLASS_AVX512_INLINE __m512i subtract(__m512i a, __m512i b) noexcept {
-  if constexpr (width == 1) return _mm512_sub_epi8(a, b);
-  if constexpr (width == 2) return _mm512_sub_epi16(a, b);
-  if constexpr (width == 4) return _mm512_sub_epi32(a, b);
-}
-template <unsigned width>
 constexpr std::uint64_t lanes_mask = width == 1 ? ~0ull : (1ull << (64 / width % 64)) - 1;
 
 DELTARELAY_CLASS_AVX512_INLINE std::size_t count_of(std::uint64_t bits) noexcept {
   return static_cast<std::size_t>(_mm_popcnt_u64(bits));
-}
-
-// Steps of 64 elements.
-template <unsigned width>
-DELTARELAY_CLASS_AVX512_INLINE std::byte* put_steps(const std::byte* base, const std::byte* next, std::uint64_t changed,
-                                                    std::byte* steps) noexcept {
-  for (unsigned vector = 0; vector < width; ++vector) {
-    const std::uint64_t bits = changed >> (64 / width * vector % 64) & lanes_mask<width>;
-    const __m512i step = subtract<width>(load(next + 64 * vector), load(base + 64 * vector));
-    _mm512_storeu_si512(steps, compress<width>(bits, step));
-    steps += count_of(bits) * width;
-  }
-  return steps;
 }
 
 // Some words at a time: first masks, counts and positions of all, by vectors, then one straight loop over the changes.
@@ -150,22 +119,40 @@ struct Tile {
   std::uint16_t positions[tile_words * 64 + 64];
 };
 
-DELTARELAY_CLASS_AVX512_INLINE void put_ranks(const Tile& tile, std::size_t count, const ClassMap& map,
-                                              const std::uint8_t* keys, ClassSplit& out) noexcept {
+template <unsigned width>
+using Element =
+    std::conditional_t<width == 1, std::uint8_t, std::conditional_t<width == 2, std::uint16_t, std::uint32_t>>;
+
+// Rank, key and step of each change of a tile that begins at `base` and `next`.
+template <unsigned width>
+DELTARELAY_CLASS_AVX512_INLINE void put_changes(const Tile& tile, std::size_t count, const ClassMap& map,
+                                                const std::byte* base, const std::byte* next,
+                                                ClassSplit& out) noexcept {
+  std::array<std::uint32_t*, classes_max> ranks = out.ranks;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t word = tile.positions[i] / 64u, bit = tile.positions[i] % 64u;
-    const std::uint8_t c = map.class_of[keys[i]];
+    const std::size_t position = tile.positions[i], word = position / 64, bit = position % 64;
+    Element<width> old, now;
+    std::memcpy(&old, base + position * width, width);
+    std::memcpy(&now, next + position * width, width);
+    const auto key = static_cast<std::uint8_t>(static_cast<Element<width>>(old << 1) >> (8 * width - 8));
+    const auto step = static_cast<Element<width>>(now - old);
+    out.keys[i] = key;
+    std::memcpy(out.steps + i * width, &step, width);
+    const std::uint8_t c = map.class_of[key];
     const std::uint64_t below = _bzhi_u64(tile.masks[word][c], static_cast<unsigned>(bit));
-    *out.ranks[c]++ = tile.members[word][c] + static_cast<std::uint32_t>(_mm_popcnt_u64(below));
+    *ranks[c]++ = tile.members[word][c] + static_cast<std::uint32_t>(_mm_popcnt_u64(below));
   }
+  out.ranks = ranks;
+  out.keys += count;
+  out.steps += count * width;
 }
 
 DELTARELAY_CLASS_AVX512_INLINE std::uint16_t* put_positions(std::uint64_t changed, __m512i first,
                                                             std::uint16_t* positions) noexcept {
   const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(32));
-  _mm512_storeu_si512(positions, compress<2>(changed & 0xffffffff, first));
+  _mm512_storeu_si512(positions, _mm512_maskz_compress_epi16(static_cast<__mmask32>(changed), first));
   positions += count_of(changed & 0xffffffff);
-  _mm512_storeu_si512(positions, compress<2>(changed >> 32, second));
+  _mm512_storeu_si512(positions, _mm512_maskz_compress_epi16(static_cast<__mmask32>(changed >> 32), second));
   return positions + count_of(changed >> 32);
 }
 
@@ -181,20 +168,16 @@ DELTARELAY_CLASS_AVX512 void split(const ClassMap& map, const std::byte* base, c
     const std::size_t some = words < tile_words ? words : tile_words;
     __m512i first = _mm512_load_si512(iota);
     std::uint16_t* positions = tile.positions;
-    const std::uint8_t* const keys_begin = out.keys;
+    const std::byte *const tile_base = base, *const tile_next = next;
     for (std::size_t word = 0; word < some; ++word, base += 64 * width, next += 64 * width) {
-      const __m512i keys = keys_of<width>(tables, base), masks = tables.masks(keys);
+      const __m512i masks = tables.masks(keys_of<width>(tables, base));
       _mm512_store_si512(tile.masks[word], masks);
       _mm256_store_si256(reinterpret_cast<__m256i*>(tile.members[word]), _mm512_cvtepi64_epi32(members));
       members = _mm512_add_epi64(members, _mm512_popcnt_epi64(masks));
-      const std::uint64_t bits = changed[word];
-      _mm512_storeu_si512(out.keys, _mm512_maskz_compress_epi8(bits, keys));
-      out.keys += count_of(bits);
-      positions = put_positions(bits, first, positions);
-      out.steps = put_steps<width>(base, next, bits, out.steps);
+      positions = put_positions(changed[word], first, positions);
       first = _mm512_add_epi16(first, _mm512_set1_epi16(64));
     }
-    put_ranks(tile, static_cast<std::size_t>(positions - tile.positions), map, keys_begin, out);
+    put_changes<width>(tile, static_cast<std::size_t>(positions - tile.positions), map, tile_base, tile_next, out);
     words -= some;
     changed += some;
   }
@@ -219,28 +202,53 @@ DELTARELAY_CLASS_AVX512_INLINE std::uint64_t place_marks(const ClassMarks& marks
   return found;
 }
 
+// Also by tiles: from a word's old values to its changes it is some eighty cycles, of which little overlaps with the
+// next word's unless the passes are short loops of their own.
+struct FindTile {
+  alignas(64) std::uint64_t masks[tile_words][classes_max];
+  alignas(64) std::uint64_t members[tile_words][classes_max];
+  alignas(64) std::uint8_t keys[tile_words][64];
+};
+
+template <bool wide>
+DELTARELAY_CLASS_AVX512_INLINE void place_tile(const ClassMarks& marks, const FindTile& tile, std::size_t words,
+                                               std::uint64_t* changed) noexcept {
+  for (std::size_t word = 0; word < words; ++word) {
+    changed[word] = place_marks<wide>(marks, tile.members[word], tile.masks[word]);
+  }
+}
+
 template <unsigned width>
 DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* base, std::size_t elements,
                                          ClassMarks& marks, std::uint64_t* changed, std::uint8_t* keys_out) noexcept {
   const Tables tables(map);
   const std::uint8_t* const begin = keys_out;
-  alignas(64) std::uint64_t masks[classes_max], before[classes_max];
+  FindTile tile;
   __m512i members = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(marks.members.data())));
-  for (std::size_t word = 0; word < elements / 64; ++word, base += 64 * width) {
-    for (unsigned line = 0; line < width; ++line) prefetch(base + 64 * line);
-    const __m512i keys = keys_of<width>(tables, base), mask = tables.masks(keys);
-    const __m512i counts = _mm512_popcnt_epi64(mask);
-    _mm512_store_si512(masks, mask);
-    _mm512_store_si512(before, members);
-    keep_in_memory(masks);
-    keep_in_memory(before);
-    members = _mm512_add_epi64(members, counts);
-    const bool wide = _mm512_cmpgt_epu64_mask(counts, _mm512_set1_epi64(57)) != 0;
-    const std::uint64_t found =
-        wide ? place_marks<true>(marks, before, masks) : place_marks<false>(marks, before, masks);
-    changed[word] = found;
-    _mm512_storeu_si512(keys_out, _mm512_maskz_compress_epi8(found, keys));
-    keys_out += count_of(found);
+  for (std::size_t words = elements / 64; words > 0;) {
+    const std::size_t some = words < tile_words ? words : tile_words;
+    __mmask8 crowded = 0;
+    for (std::size_t word = 0; word < some; ++word, base += 64 * width) {
+      for (unsigned line = 0; line < width; ++line) prefetch(base + 64 * line);
+      const __m512i keys = keys_of<width>(tables, base), masks = tables.masks(keys);
+      const __m512i counts = _mm512_popcnt_epi64(masks);
+      _mm512_store_si512(tile.keys[word], keys);
+      _mm512_store_si512(tile.masks[word], masks);
+      _mm512_store_si512(tile.members[word], members);
+      members = _mm512_add_epi64(members, counts);
+      crowded |= _mm512_cmpgt_epu64_mask(counts, _mm512_set1_epi64(57));
+    }
+    if (crowded != 0) {
+      place_tile<true>(marks, tile, some, changed);
+    } else {
+      place_tile<false>(marks, tile, some, changed);
+    }
+    for (std::size_t word = 0; word < some; ++word) {
+      _mm512_storeu_si512(keys_out, _mm512_maskz_compress_epi8(changed[word], load(tile.keys[word])));
+      keys_out += count_of(changed[word]);
+    }
+    words -= some;
+    changed += some;
   }
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(marks.members.data()), _mm512_cvtepi64_epi32(members));
   return static_cast<std::size_t>(keys_out - begin);
