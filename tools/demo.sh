@@ -214,8 +214,8 @@ if [[ $keep == yes ]]; then
   trap - EXIT INT TERM
   disown -a
   # The directory goes when the last daemon has: none may write into it meanwhile.
-  printf '#!/bin/sh\nkill %s\nwhile kill -0 %s; do sleep 0.1; done 2>/dev/null\nrm -rf %s\n' \
-    "${pids[*]}" "$(sed 's/ / || kill -0 /g' <<<"${pids[*]}")" "$dir" >"$dir/stop.sh"
+  printf '#!/bin/sh\nkill %s\nwhile %sfalse; do sleep 0.1; done 2>/dev/null\nrm -rf %s\n' \
+    "${pids[*]}" "$(printf 'kill -0 %s || ' "${pids[@]}")" "$dir" >"$dir/stop.sh"
   chmod +x "$dir/stop.sh"
   say "The fleet runs on"
   echo "look:    $bin/relayctl --socket $dir/$root/admin.sock status"
