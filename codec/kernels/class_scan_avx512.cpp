@@ -184,37 +184,32 @@ DELTARELAY_CLASS_AVX512 void split(const ClassMap& map, const std::byte* base, c
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.members.data()), _mm512_cvtepi64_epi32(members));
 }
 
-// Marks from the next rank of each class on, put where the class's elements are. One load of eight bytes has at least
-// 57 marks from any bit on; a class with more elements than that in one word needs the ninth byte.
-template <bool wide>
-DELTARELAY_CLASS_AVX512_INLINE std::uint64_t place_marks(const ClassMarks& marks, const std::uint64_t* members,
-                                                         const std::uint64_t* masks) noexcept {
-  std::uint64_t found = 0;
-  const std::byte* bits = marks.bits;
-  for (unsigned c = 0; c < classes_max; ++c, bits += marks.stride_bytes) {
-    const std::uint64_t rank = members[c];
-    std::uint64_t window;
-    std::memcpy(&window, bits + (rank >> 3), 8);
-    window >>= rank & 7;
-    if constexpr (wide) window |= static_cast<std::uint64_t>(bits[(rank >> 3) + 8]) << 1 << (63 - (rank & 7));
-    found |= _pdep_u64(window, masks[c]);
-  }
-  return found;
-}
-
 // Also by tiles: from a word's old values to its changes it is some eighty cycles, of which little overlaps with the
 // next word's unless the passes are short loops of their own.
 struct FindTile {
   alignas(64) std::uint64_t masks[tile_words][classes_max];
-  alignas(64) std::uint64_t members[tile_words][classes_max];
+  alignas(64) std::uint64_t offsets[tile_words][classes_max];  // bytes from ClassMarks::bits to the class's next mark
+  alignas(64) std::uint64_t shifts[tile_words][classes_max];   // and bits
   alignas(64) std::uint8_t keys[tile_words][64];
 };
 
+// Marks from the next rank of each class on, put where the class's elements are. One load of eight bytes has at least
+// 57 marks from any bit on; a class with more elements than that in one word needs the ninth byte.
 template <bool wide>
-DELTARELAY_CLASS_AVX512_INLINE void place_tile(const ClassMarks& marks, const FindTile& tile, std::size_t words,
-                                               std::uint64_t* changed) noexcept {
+DELTARELAY_CLASS_AVX512_INLINE void place_marks(const std::byte* bits, const FindTile& tile, std::size_t words,
+                                                std::uint64_t* changed) noexcept {
   for (std::size_t word = 0; word < words; ++word) {
-    changed[word] = place_marks<wide>(marks, tile.members[word], tile.masks[word]);
+    std::uint64_t found = 0;
+    for (unsigned c = 0; c < classes_max; ++c) {
+      const std::byte* const at = bits + tile.offsets[word][c];
+      const std::uint64_t shift = tile.shifts[word][c];
+      std::uint64_t window;
+      std::memcpy(&window, at, 8);
+      window >>= shift;
+      if constexpr (wide) window |= static_cast<std::uint64_t>(at[8]) << 1 << (63 - shift);
+      found |= _pdep_u64(window, tile.masks[word][c]);
+    }
+    changed[word] = found;
   }
 }
 
@@ -224,6 +219,8 @@ DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* b
   const Tables tables(map);
   const std::uint8_t* const begin = keys_out;
   FindTile tile;
+  const __m512i class_offsets = _mm512_mullo_epi64(_mm512_set1_epi64(static_cast<long long>(marks.stride_bytes)),
+                                                   _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
   __m512i members = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(marks.members.data())));
   for (std::size_t words = elements / 64; words > 0;) {
     const std::size_t some = words < tile_words ? words : tile_words;
@@ -234,14 +231,15 @@ DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* b
       const __m512i counts = _mm512_popcnt_epi64(masks);
       _mm512_store_si512(tile.keys[word], keys);
       _mm512_store_si512(tile.masks[word], masks);
-      _mm512_store_si512(tile.members[word], members);
+      _mm512_store_si512(tile.offsets[word], _mm512_add_epi64(class_offsets, _mm512_srli_epi64(members, 3)));
+      _mm512_store_si512(tile.shifts[word], _mm512_and_si512(members, _mm512_set1_epi64(7)));
       members = _mm512_add_epi64(members, counts);
       crowded |= _mm512_cmpgt_epu64_mask(counts, _mm512_set1_epi64(57));
     }
     if (crowded != 0) {
-      place_tile<true>(marks, tile, some, changed);
+      place_marks<true>(marks.bits, tile, some, changed);
     } else {
-      place_tile<false>(marks, tile, some, changed);
+      place_marks<false>(marks.bits, tile, some, changed);
     }
     for (std::size_t word = 0; word < some; ++word) {
       _mm512_storeu_si512(keys_out, _mm512_maskz_compress_epi8(changed[word], load(tile.keys[word])));
