@@ -44,7 +44,11 @@ struct PrepareSync { codec::RecordPtr layout_record, end_record; };
 struct StoreSyncDigests { std::uint64_t first = 0; std::vector<codec::Digest> digests; };
 /// Takes blocks whose content is the one wanted: of the manifest while becoming its version, else of the committed version
 /// or, when `accept_in_flight`, of the refit in flight. -> SyncBlocksApplied
-struct ApplySyncBlocks { std::vector<std::byte> frame_payload; bool accept_in_flight = false; };
+struct ApplySyncBlocks {
+  std::vector<std::byte> frame_payload;
+  std::vector<std::uint64_t> wanted;  ///< ascending; blocks of the payload that are not among them are left alone
+  bool accept_in_flight = false;
+};
 struct ApplySyncFile { std::vector<std::byte> file_payload; };
 /// The image is the manifest's version: sync it, write ledger and marker. -> CommitSaved
 struct SaveSynced { Version version; };

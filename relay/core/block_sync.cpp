@@ -19,12 +19,15 @@ codec::RecordPtr parse_record(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 void BlockSync::become(Actions& out, std::optional<LinkId> parent) {
+  const bool gave_up_version = gave_up_version_;
   *this = BlockSync{};
+  gave_up_version_ = gave_up_version;
   phase_ = Phase::wait_manifest;
   if (parent) out.push_back(SendMessage{*parent, SyncManifestRequest{}});
 }
 
-void BlockSync::fetch(Purpose purpose, const std::vector<std::uint64_t>& ordinals, Actions& out, std::optional<LinkId> parent) {
+void BlockSync::fetch(Purpose purpose, const std::vector<std::uint64_t>& ordinals, Actions& out,
+                      std::optional<LinkId> parent) {
   if (phase_ == Phase::none) {
     phase_ = Phase::fetching;
     purpose_ = purpose;
@@ -56,6 +59,7 @@ void BlockSync::on(const SyncManifest& message, Actions& out, std::optional<Link
   if (!layout_record_ || !end_record_) return;
   version_ = end_record_->header.version;
   phase_ = Phase::preparing;
+  gave_up_version_ = true;
   out.push_back(PrepareSync{layout_record_, end_record_});
 }
 
@@ -64,8 +68,10 @@ void BlockSync::on(const SyncPrepared&) {
 }
 
 void BlockSync::on(const SyncDigests& message, Actions& out) {
-  // The table follows the manifest on the link and may arrive while the image is still being hashed: the shell keeps it.
-  if (phase_ == Phase::preparing || phase_ == Phase::digests) out.push_back(StoreSyncDigests{message.first, message.digests});
+  // The table follows the manifest on the link and may arrive while the image is still being hashed: the shell keeps
+  // it.
+  if (phase_ == Phase::preparing || phase_ == Phase::digests)
+    out.push_back(StoreSyncDigests{message.first, message.digests});
 }
 
 void BlockSync::on(const SyncFile& message, Actions& out) {
@@ -84,7 +90,10 @@ void BlockSync::on(const SyncCompared& event, Actions& out, std::optional<LinkId
 }
 
 void BlockSync::on(const SyncBlocks& message, Actions& out) {
-  if (phase_ == Phase::fetching) out.push_back(ApplySyncBlocks{message.frame_payload, purpose_ == Purpose::repair});
+  // Only what was asked for and has not come: a late copy could put a block back that a frame has changed since.
+  if (phase_ != Phase::fetching) return;
+  out.push_back(
+      ApplySyncBlocks{message.frame_payload, {outstanding_.begin(), outstanding_.end()}, purpose_ == Purpose::repair});
 }
 
 void BlockSync::on(const SyncUnavailable& message, Instant now) {
@@ -129,6 +138,8 @@ void BlockSync::on(const CommitSaved& event, Instant now) {
 }
 
 void BlockSync::tick(Instant now, Actions& out, std::optional<LinkId> parent) {
+  if (phase_ != Phase::fetching || !parent || missing_.size() != missing_seen_) progress_at_ = now;
+  missing_seen_ = missing_.size();
   if (phase_ == Phase::fetching && purpose_ == Purpose::become && missing_.empty() && !retry_at_) {
     phase_ = Phase::saving;
     out.push_back(SaveSynced{version_});

@@ -1,9 +1,9 @@
 // The child's side of block sync: bring the image to a version by content, block by block, from the parent.
 //
 // One mechanism, three purposes: `become` (no image, or another one: take the parent's committed version), `revert` (an
-// aborted refit touched blocks: put the committed content back) and `repair` (single blocks of a refit in flight are damaged).
-// Layer: relay/core. Blocks travel in windows, so the parent serves each as soon as it holds it itself: a tree of empty
-// hosts fills like a pipeline.
+// aborted refit touched blocks: put the committed content back) and `repair` (single blocks of a refit in flight are
+// damaged). Layer: relay/core. Blocks travel in windows, so the parent serves each as soon as it holds it itself: a
+// tree of empty hosts fills like a pipeline.
 #pragma once
 
 #include <deque>
@@ -42,6 +42,14 @@ class BlockSync {
 
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
   [[nodiscard]] Purpose purpose() const noexcept { return purpose_; }
+  /// Becoming a version, and for long no block came that is of it: the parent's blocks are at another one. Call after
+  /// tick().
+  [[nodiscard]] bool stalled(Instant now) const noexcept {
+    return purpose_ == Purpose::become && phase_ == Phase::fetching && !missing_.empty() &&
+           now - progress_at_ > stalled_after;
+  }
+  /// Becoming a version, and PrepareSync was given: the image is on its way and of no version until the sync ends.
+  [[nodiscard]] bool gave_up_version() const noexcept { return gave_up_version_; }
   [[nodiscard]] bool running() const noexcept { return phase_ != Phase::none; }
   /// Fetching, and nothing is lacking any more.
   [[nodiscard]] bool complete() const noexcept { return phase_ == Phase::fetching && missing_.empty(); }
@@ -64,6 +72,8 @@ class BlockSync {
   [[nodiscard]] bool retryable() const noexcept { return retryable_; }
 
  private:
+  static constexpr Duration stalled_after = std::chrono::seconds(5);
+
   void request(Actions& out, std::optional<LinkId> parent);
   void fail(const std::string& code, const std::string& text, bool retryable, Instant now);
 
@@ -71,11 +81,14 @@ class BlockSync {
   Purpose purpose_ = Purpose::become;
   Version version_{};
   codec::RecordPtr layout_record_, end_record_;
-  std::set<std::uint64_t> missing_;       // lacking
-  std::deque<std::uint64_t> wanted_;      // lacking, not asked for
-  std::set<std::uint64_t> outstanding_;   // asked for
+  std::set<std::uint64_t> missing_;      // lacking
+  std::deque<std::uint64_t> wanted_;     // lacking, not asked for
+  std::set<std::uint64_t> outstanding_;  // asked for
   std::uint64_t total_ = 0;
   std::optional<Instant> retry_at_;
+  std::size_t missing_seen_ = 0;  // at the last tick
+  Instant progress_at_{};
+  bool gave_up_version_ = false;
   std::string error_code_, error_text_;
   bool retryable_ = true;
 };

@@ -97,7 +97,9 @@ Sequence Node::next_of_refit() const {
 void Node::on(const ImageOpened& event) {
   image_ = event.image;
   image_open_ = true;
-  image_error_code_.clear();
+  // The parent was told of a failed image: what follows depends on what the image is, so greet anew.
+  const bool greeted = parent_phase_ == ParentPhase::greeting || parent_phase_ == ParentPhase::attached;
+  if (!std::exchange(image_error_code_, {}).empty() && greeted) close(*parent_link_, "IMAGE_OPENED", "the image is open now");
   if (config_.is_root && pending_) {
     const PendingRefit pending = *pending_;
     pending_.reset();
@@ -146,6 +148,9 @@ void Node::on(const CommitSaved& event) {
     if (!event.error_code.empty()) return;
     image_ = event.image;
     sync_.finish();
+    reattach_.settled();
+    // The refit that was under way led to a version that the sync has reached or passed.
+    if (refit_.phase() != RefitNode::Phase::idle && refit_.base() != image_.version) refit_.undone();
     stream_from_parent();
   } else {
     if (!refit_.on(event, now_)) {
@@ -174,11 +179,7 @@ void Node::on(const BaseCompared& event) {
 
 // ------------------------------------------------------------------------------------------------ block sync
 
-void Node::on(const SyncPrepared& event) {
-  sync_.on(event);
-  // From here on blocks of the old version are written over: this host is of none until the sync ends.
-  if (sync_.purpose() == BlockSync::Purpose::become) image_ = ImageState{};
-}
+void Node::on(const SyncPrepared& event) { sync_.on(event); }
 
 void Node::on(const SyncCompared& event) {
   sync_.on(event, out_, parent_link());

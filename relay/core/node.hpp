@@ -129,6 +129,7 @@ class Node {
   void close(LinkId link, std::string code, std::string text);
   [[nodiscard]] NodeRecord describe() const;
   [[nodiscard]] LogPosition position() const;
+  [[nodiscard]] Epoch history_epoch() const;
   [[nodiscard]] std::optional<LinkId> parent_link() const;
   [[nodiscard]] bool is_parent(LinkId link) const { return parent_link_ == link && parent_phase_ != ParentPhase::none; }
   [[nodiscard]] const RefitEntry* current() const { return log_.find(refit_.version()); }

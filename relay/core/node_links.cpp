@@ -79,19 +79,32 @@ void Node::on(const Tick&) {
     if (parent_phase_ == ParentPhase::attached) out_.push_back(SendMessage{*parent_link_, Heartbeat{}});
     for (const auto& [link, child] : children_) out_.push_back(SendMessage{link, Heartbeat{}});
   }
-  if (!config_.is_root && parent_phase_ == ParentPhase::none)
+  // Whoever says hello before it knows what it holds would be told to sync all of it.
+  const bool knows_image = image_open_ || !image_error_code_.empty();
+  if (!config_.is_root && knows_image && parent_phase_ == ParentPhase::none)
     if (const Candidate* candidate = reattach_.due(now_)) {
       parent_phase_ = ParentPhase::connecting;
       out_.push_back(ConnectTo{candidate->name, candidate->address});
     }
   refit_.tick(current(), now_, out_);
   sync_.tick(now_, out_, parent_link());
+  if (sync_.stalled(now_) && parent_phase_ == ParentPhase::attached) {
+    // It is in the middle of the next refit, which may be waiting for us. The root at the latest still has the base.
+    reattach_.pass_over();
+    close(*parent_link_, "SYNC_STALLED", fmt::format("no block of v{} came for long", codec::raw(sync_.version())));
+  }
   if (!sync_.running())
     if (const std::vector<std::uint64_t> blocks = refit_.blocks_to_repair(); !blocks.empty())
       sync_.fetch(BlockSync::Purpose::repair, blocks, out_, parent_link());
 }
 
 // ------------------------------------------------------------------------------------------------ records from the parent
+
+Epoch Node::history_epoch() const {
+  const Epoch image = image_.end_record ? image_.end_record->header.epoch : Epoch{};
+  const RefitEntry* newest = log_.find(log_.newest());
+  return newest != nullptr ? std::max(image, newest->epoch) : image;
+}
 
 void Node::ask_again(LogPosition from) {
   if (asked_ == from) return;  // one request is under way; a second would only double the answer
@@ -115,9 +128,12 @@ void Node::on(const FrameReceived& event) {
   if (refit == nullptr) {
     if (header.version <= image_.version || header.version < log_.newest()) return;  // known history sent again
     if (codec::raw(header.sequence) != 0) return ask_again(LogPosition{header.version, Sequence{}});
-    if (header.epoch < epoch_)
-      return close(event.link, "FENCED", fmt::format("refit v{} comes from epoch {}, and epoch {} is known here", codec::raw(header.version),
-                                                     codec::raw(header.epoch), codec::raw(epoch_)));
+    // Epochs never fall along the versions. (Not compared with the highest one known: what a root of an earlier epoch
+    // committed stays history when it restarts; a parent that has not heard of the newest is refused when it welcomes us.)
+    if (header.epoch < history_epoch())
+      return close(event.link, "FENCED",
+                   fmt::format("refit v{} comes from epoch {}, and the version before it from epoch {}", codec::raw(header.version),
+                               codec::raw(header.epoch), codec::raw(history_epoch())));
     auto begin = codec::BeginPayload::decode(event.record->payload());
     if (header.type != codec::RecordType::begin || !begin) return close(event.link, "PROTOCOL", "a refit must open with BEGIN");
   } else {
@@ -188,7 +204,7 @@ void Node::message(LinkId link, const Welcome& welcome) {
     else if (image_open_)
       sync_.become(out_, link);
   } else {
-    if (sync_.running() && sync_.purpose() == BlockSync::Purpose::become && sync_.phase() != BlockSync::Phase::saving) sync_.finish();
+    if (sync_.running() && sync_.purpose() == BlockSync::Purpose::become && !sync_.gave_up_version()) sync_.finish();
     sync_.parent_found(link, out_);
   }
   report(true);
@@ -231,7 +247,14 @@ void Node::message(LinkId link, const SyncManifestRequest&) {
 }
 
 void Node::message(LinkId link, const SyncManifest& manifest) {
-  if (is_parent(link)) sync_.on(manifest, out_, parent_link());
+  if (!is_parent(link)) return;
+  const bool had_begun = sync_.gave_up_version();
+  sync_.on(manifest, out_, parent_link());
+  if (had_begun || !sync_.gave_up_version()) return;
+  // From here on blocks are written over, whatever becomes of this link: this host is of no version and in no refit until the
+  // sync ends.
+  image_ = ImageState{};
+  if (refit_.phase() != RefitNode::Phase::idle) refit_.undone();
 }
 
 void Node::message(LinkId link, const SyncDigests& digests) {

@@ -31,7 +31,7 @@ class Reattach {
   /// The candidate to dial now, or null when it is not time yet or there is none.
   [[nodiscard]] const Candidate* due(Instant now) const {
     if (candidates_.empty() || now < next_at_) return nullptr;
-    return &candidates_[(failures_ / options_.tries_each) % candidates_.size()];
+    return &candidates_[(passed_over_ + failures_ / options_.tries_each) % candidates_.size()];
   }
   void failed(Instant now) {
     const unsigned doublings = std::min(failures_, 10u);
@@ -41,13 +41,19 @@ class Reattach {
     next_at_ = now + std::chrono::duration_cast<Duration>(ceiling * part(random_));
   }
   void attached() { failures_ = 0; }
+  /// The parent is up and cannot help: the one after it is next. Until settled(), or the same one would be asked again.
+  void pass_over() {
+    ++passed_over_;
+    failures_ = 0;
+  }
+  void settled() { passed_over_ = 0; }
   [[nodiscard]] unsigned failures() const noexcept { return failures_; }
 
  private:
   std::vector<Candidate> candidates_;
   Options options_;
   std::mt19937_64 random_;
-  unsigned failures_ = 0;
+  unsigned failures_ = 0, passed_over_ = 0;
   Instant next_at_{};
 };
 

@@ -120,21 +120,26 @@ void Shell::perform(const CompareWithBase& action) {
 
 void Shell::perform(const PrepareSync& action) {
   apply_queue_->forget();
-  on_state([this, action] {
-    ++engine_wait_;
-    waiting_for_files_.reset();
-    if (auto failure = sync_receiver_.prepare(action)) return feed(*failure);
-    hold_engines([this] {
-      feed(sync_receiver_.begin(stopping_));
-      if (auto event = sync_receiver_.compare()) feed(*event);
+  // Records of a refit that is given up may still be on their way into the image that is about to be hashed.
+  apply_queue_->when_idle([this, action] {
+    on_state([this, action] {
+      ++engine_wait_;
+      waiting_for_files_.reset();
+      if (auto failure = sync_receiver_.prepare(action)) return feed(*failure);
+      hold_engines([this] {
+        feed(sync_receiver_.begin(stopping_));
+        if (auto event = sync_receiver_.compare()) feed(*event);
+      });
     });
   });
 }
 
 void Shell::perform(const StoreSyncDigests& action) {
-  on_state([this, action] {
-    if (auto event = sync_receiver_.store_digests(action)) return feed(*event);
-    if (auto event = sync_receiver_.compare()) feed(*event);
+  apply_queue_->when_idle([this, action] {  // behind the preparation
+    on_state([this, action] {
+      if (auto event = sync_receiver_.store_digests(action)) return feed(*event);
+      if (auto event = sync_receiver_.compare()) feed(*event);
+    });
   });
 }
 

@@ -162,13 +162,19 @@ SyncBlocksApplied apply_sync_blocks(HostStore& store, const ApplySyncBlocks& act
                             : "blocks from the parent do not parse: " + view.error().message();
     return event;
   }
+  const auto is_wanted = [&](const codec::FrameEntry& entry) {
+    return image->layout().contains(entry.id) &&
+           std::ranges::binary_search(action.wanted, image->layout().ordinal(entry.id));
+  };
+  std::erase_if(view->entries, [&](const codec::FrameEntry& entry) { return !is_wanted(entry); });
+  if (view->entries.empty()) return event;
+  const std::vector<std::byte> payload = codec::build_frame(view->tables, view->entries);
   std::set<std::uint64_t> refused;
-  for (const codec::FrameEntry& entry : view->entries)
-    if (image->layout().contains(entry.id)) refused.insert(image->layout().ordinal(entry.id));
+  for (const codec::FrameEntry& entry : view->entries) refused.insert(image->layout().ordinal(entry.id));
   std::set<std::uint64_t> verified;
   const auto apply = [&](const std::vector<codec::Digest>& wanted) {
     const ApplyOutcome outcome =
-        image->with_worker([&](ApplyWorker& worker) { return worker.apply_sync(action.frame_payload, wanted); });
+        image->with_worker([&](ApplyWorker& worker) { return worker.apply_sync(payload, wanted); });
     if (outcome.error) {
       event.error_code = reason_code(*outcome.error);
       event.error_text = outcome.error->text();

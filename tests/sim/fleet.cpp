@@ -80,14 +80,15 @@ void Fleet::start(Host& host) {
   if (config.is_root)
     for (const HostSpec& spec : specs_) config.expected.push_back(spec.name);
   else
-    config.candidates = {{host.spec.parent, host.spec.parent}};
+    config.candidates = {{host.spec.parent, host.spec.parent}, {root_, root_}};
   host.core = std::make_unique<relay::Node>(config);
   ++host.generation;
   host.sync_end = host.sync_layout = nullptr;
   host.sync_table.clear();
   for (const auto& [version, records] : host.log)
     for (const RecordPtr& record : records) host.core->restore(record);
-  later(host, 1ms, relay::ImageOpened{host.committed});
+  // A restarted host hashes its image first, and its parent is there long before it is done.
+  later(host, host.boots == 1 ? Duration(1ms) : Duration(400ms), relay::ImageOpened{host.committed});
 }
 
 void Fleet::tick(const std::string& name) {
@@ -224,6 +225,21 @@ bool Fleet::all_at(Version version) const {
 std::optional<Instant> Fleet::first_applied(const std::string& host, Version version) const {
   auto found = first_applied_.find({host, version});
   return found == first_applied_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string Fleet::describe() const {
+  std::string out;
+  for (const auto& [name, host] : hosts_) {
+    const relay::Node& core = *host->core;
+    const relay::NodeRecord record = core.records().at(name);
+    out += name + ": " + relay::state_name(record.state) + " v" + std::to_string(raw(record.committed)) + ", receiving v" +
+           std::to_string(raw(record.receiving)) + " " + std::to_string(record.frames_applied) + "/" +
+           std::to_string(record.frames_received) + "/" + std::to_string(record.frames_total) + ", log to v" +
+           std::to_string(raw(core.log().newest())) + ", sync phase " + std::to_string(static_cast<int>(core.sync().phase())) +
+           " lacks " + std::to_string(core.sync().total() - core.sync().done()) + ", parent " + record.parent + " " +
+           record.reason_code + " " + record.reason_text + "\n";
+  }
+  return out;
 }
 
 std::optional<Instant> Fleet::end_produced(Version version) const {

@@ -58,6 +58,8 @@ class Fleet {
   /// Virtual time at which the host first applied a frame of this version; at which the root produced its END.
   [[nodiscard]] std::optional<Instant> first_applied(const std::string& host, Version version) const;
   [[nodiscard]] std::optional<Instant> end_produced(Version version) const;
+  /// A line a host: what it says of itself. For messages of failed tests.
+  [[nodiscard]] std::string describe() const;
   /// First broken rule, or empty.
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
 

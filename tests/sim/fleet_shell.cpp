@@ -159,6 +159,7 @@ void Fleet::perform(Host& host, const relay::Action& action) {
   if (const auto* a = std::get_if<relay::ApplySyncBlocks>(&action)) {
     relay::SyncBlocksApplied event;
     for (const Piece& piece : decode(a->frame_payload)) {
+      if (!std::binary_search(a->wanted.begin(), a->wanted.end(), piece.block)) continue;
       const bool right = is_wanted(host, piece.block, piece.value, a->accept_in_flight);
       if (right) host.image[piece.block] = piece.value;
       (right ? event.verified : event.refused).push_back(piece.block);

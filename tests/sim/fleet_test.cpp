@@ -84,7 +84,7 @@ TEST_SUITE("sim/fleet") {
       if (seed % 2 != 0) REQUIRE(fleet.run_until([&] { return fleet.all_at(Version{1}); }, 600s));
       for (int i = 0; i < 3; ++i) {
         const Version version = fleet.publish(60);
-        REQUIRE(fleet.run_until([&] { return fleet.all_at(version); }, 600s));
+        if (!fleet.run_until([&] { return fleet.all_at(version); }, 600s)) FAIL(fleet.violation(), "\n", fleet.describe());
       }
       CHECK(fleet.violation() == "");
     }

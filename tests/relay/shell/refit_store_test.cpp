@@ -137,7 +137,9 @@ TEST_SUITE("relay/shell/sync_store") {
     const ServedBlocks served = read_sync_blocks(from, std::get<SyncCompared>(*compared).missing);
     CHECK(served.unavailable.empty());
     for (const SyncBlocks& message : served.messages)
-      CHECK(apply_sync_blocks(to, ApplySyncBlocks{message.frame_payload, false}).refused.empty());
+      CHECK(apply_sync_blocks(to,
+                              ApplySyncBlocks{message.frame_payload, std::get<SyncCompared>(*compared).missing, false})
+                .refused.empty());
     REQUIRE(receiver.files_complete());
     return receiver.save(SaveSynced{state.version});
   }
@@ -209,7 +211,7 @@ TEST_SUITE("relay/shell/sync_store") {
     const ServedBlocks served = read_sync_blocks(*bench.root, {0, 1});
     REQUIRE(served.messages.size() == 1);
     const SyncBlocksApplied applied =
-        apply_sync_blocks(*relay, ApplySyncBlocks{served.messages[0].frame_payload, true});
+        apply_sync_blocks(*relay, ApplySyncBlocks{served.messages[0].frame_payload, {0, 1}, true});
     CHECK(applied.verified == std::vector<std::uint64_t>{1});
     CHECK(applied.refused == std::vector<std::uint64_t>{0});
     CHECK(bytes_of(relay->options().image_dir) == before);
