@@ -124,6 +124,7 @@ class BadFrames(FleetCase):
             self.assertGreater(hello.epoch, 0)
             peer.send(wire.welcome(mesh, "mid", hello.rank - 1, hello.epoch - 1, 1, hello.image))
             said = peer.receive_end()
+            peer.close()
             self.assertIn(b"FENCED", said or b"")
             self.check_untouched(leaf, contents[1])
         self.recover(fleet, contents)
