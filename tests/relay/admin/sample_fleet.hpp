@@ -47,6 +47,7 @@ inline topology::Plan sample_plan() {
   link.rtt = std::chrono::milliseconds(104);
   model.links.push_back(link);
   model.hosts.push_back(sample_host("trn-00", 0, 1'250'000'000));
+  model.hosts.back().max_children = 1;
   model.hosts.push_back(sample_host("use-01", 0, 1'250'000'000));
   model.hosts.push_back(sample_host("hel-01", 1, 1'300'000'000));
   for (const char* name : {"hel-02", "hel-03", "hel-04"}) model.hosts.push_back(sample_host(name, 1, 1'250'000'000));

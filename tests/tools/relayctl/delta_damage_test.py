@@ -40,7 +40,8 @@ class Damaged(RelayctlCase):
                               cwd=self.dir, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
 
     def check_refused(self, done, says=b"bad.delta"):
-        self.assertIn(done.returncode, (1, 3), done)
+        # 6: a flip that turned a FILE record into one of an unknown type, which is skipped, leaves a small file unexplained.
+        self.assertIn(done.returncode, (1, 3, 6), done)
         self.assertIn(says, done.stderr)
         self.assertEqual(tree_bytes(self.image), self.before)
 
