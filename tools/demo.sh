@@ -127,7 +127,7 @@ prove_equal() { # EXPORT
 }
 
 if [[ -z $bin ]]; then
-  say "Packages, build"
+  say "Packages, build (minutes the first time)"
   bin=build/release/bin
   tools/install-deps.sh
   { cmake --preset release && cmake --build --preset release --target relayd relayctl; } >"$dir/build.log" 2>&1 ||
