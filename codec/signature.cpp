@@ -56,7 +56,7 @@ Checked<Key> load_key(const std::filesystem::path& path, ReadPem read, const cha
   const Bio file(BIO_new_file(path.c_str(), "r"));
   if (file == nullptr) {
     ERR_clear_error();
-    return Failure{errc::io_error, path.string(), std::string("cannot open the ") + kind + ": " + std::strerror(errno)};
+    return Failure{errc::io_error, path.string(), std::string("cannot open the file: ") + std::strerror(errno)};
   }
   Key key = own(read(file.get(), nullptr, no_pass_phrase, nullptr));
   ERR_clear_error();

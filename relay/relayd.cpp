@@ -21,8 +21,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "relayd " DELTARELAY_VERSION);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_usage;
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& wrong) {
+    std::fprintf(stderr, "error: cannot read the command line: %s. Try: relayd --help\n", wrong.what());
+    return exit_usage;
   }
   try {
     deltarelay::relay::Prepared prepared = deltarelay::relay::prepare_daemon(config_file);

@@ -66,7 +66,10 @@ void check_image(Prepared& out) {
   const bool absent =
       !std::filesystem::exists(config.image.dir, error) || checkpoint.error().code == codec::errc::no_checkpoint;
   // A relay without an image gets one; what is there and cannot be read would be in the way of it.
-  if (config.role == config::Role::root || !absent) out.findings.add({}, "image.dir: " + checkpoint.error().text());
+  const bool root = config.role == config::Role::root;
+  if (!root && absent) return;
+  out.findings.add({}, "image.dir: " + checkpoint.error().text() +
+                           (root && absent ? "; put the checkpoint there that the fleet shall start from" : ""));
 }
 
 HostStoreOptions store_options(const Prepared& prepared) {

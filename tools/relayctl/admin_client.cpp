@@ -83,9 +83,9 @@ class Exchange {
     if (failed == asio::error::try_again) {
       unreachable("too many callers are waiting to be let in", "again in a moment");
     } else if (failed == boost::system::errc::no_such_file_or_directory) {
-      unreachable("no such file", "systemctl start relayd, or --socket PATH when it listens elsewhere");
+      unreachable("no such file", "relayd --config FILE, or --socket PATH when it listens elsewhere");
     } else if (failed == boost::system::errc::connection_refused) {
-      unreachable("nobody listens on this socket", "systemctl start relayd");
+      unreachable("nobody listens on this socket", "relayd --config FILE");
     } else if (failed == boost::system::errc::permission_denied) {
       unreachable("permission denied", "sudo, or membership of the socket's group");
     } else {

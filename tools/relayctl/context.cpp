@@ -18,12 +18,18 @@ std::string_view without_stop(std::string_view text) {
 
 std::string_view escape_of(Style style) {
   switch (style) {
-    case Style::plain: return "";
-    case Style::good: return "\x1b[32m";
-    case Style::warning: return "\x1b[33m";
-    case Style::bad: return "\x1b[31m";
-    case Style::faint: return "\x1b[2m";
-    case Style::strong: return "\x1b[1m";
+    case Style::plain:
+      return "";
+    case Style::good:
+      return "\x1b[32m";
+    case Style::warning:
+      return "\x1b[33m";
+    case Style::bad:
+      return "\x1b[31m";
+    case Style::faint:
+      return "\x1b[2m";
+    case Style::strong:
+      return "\x1b[1m";
   }
   return "";
 }
@@ -54,7 +60,9 @@ std::string Context::paint(Style style, std::string_view text) const {
   return painted;
 }
 
-void Context::print(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
+void Context::print(std::string_view text) const {
+  std::fwrite(text.data(), 1, text.size(), out);
+}
 
 void Context::note(std::string_view text) const {
   if (!quiet) write_line(err, text);
@@ -128,6 +136,17 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_flag("-v,--verbose", context.verbose, "say more on stderr");
 }
 
+namespace {
+/// "relayctl cert issue --help" when it was `cert issue` that could not be read.
+std::string help_of_what_was_typed(const CLI::App& app) {
+  std::string text = app.get_name();
+  for (auto typed = app.get_subcommands(); !typed.empty(); typed = typed.front()->get_subcommands()) {
+    text += " " + typed.front()->get_name();
+  }
+  return text + " --help";
+}
+}  // namespace
+
 void command(CLI::App& sub, Context& context, std::function<int()> run) {
   sub.callback([&context, run = std::move(run)] { context.action = run; });
 }
@@ -138,7 +157,7 @@ int run_command_line(CLI::App& app, Context& context, int argc, const char* cons
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& wrong) {
-    return context.fail(ExitCode::usage, "cannot read the command line", wrong.what(), "relayctl COMMAND --help");
+    return context.fail(ExitCode::usage, "cannot read the command line", wrong.what(), help_of_what_was_typed(app));
   }
   if (!context.action) {
     return context.fail(ExitCode::usage, "no command given", "relayctl needs to be told what to do", "relayctl --help");

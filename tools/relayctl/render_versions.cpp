@@ -57,6 +57,11 @@ bool was_sent(const VersionRow& row) {
   return row.result != "first";
 }
 
+/// A fleet that has just started may not have counted the nodes of its first version.
+std::string nodes_text(const VersionRow& row) {
+  return row.nodes_total == 0 ? "-" : fmt::format("{}/{}", row.nodes_committed, row.nodes_total);
+}
+
 }  // namespace
 
 double total_seconds(const PhaseSeconds& seconds) {
@@ -83,7 +88,7 @@ std::string versions_text(const Context& context, const relay::admin::VersionsDo
                                    sent ? human_percent(row.changed_percent, 2) : "-",
                                    sent ? human_seconds(total_seconds(row.seconds)) : "-",
                                    context.paint(result_style(row.result), row.result),
-                                   fmt::format("{}/{}", row.nodes_committed, row.nodes_total),
+                                   nodes_text(row),
                                    row.left_out.empty() ? "-" : std::to_string(row.left_out.size())};
     if (context.wide()) {
       for (const double phase : {row.seconds.encode, row.seconds.distribute, row.seconds.prepare, row.seconds.commit}) {
@@ -105,7 +110,7 @@ std::string version_page(const Context& context, const relay::admin::VersionDocu
   if (!row.why.empty()) table.add({"why", row.why});
   table.add(
       {"at", row.at ? fmt::format("{} ({} ago)", when_text(context, row), human_age(document.at - *row.at)) : "-"});
-  table.add({"nodes", fmt::format("{}/{}", row.nodes_committed, row.nodes_total)});
+  table.add({"nodes", nodes_text(row)});
   if (!row.left_out.empty()) table.add({"left out", left_out_text(row)});
   if (was_sent(row)) {
     table.add({"sent", of_dense(row.payload_bytes, row.dense_bytes)});

@@ -32,7 +32,7 @@ int verify_fleet(const Context& context, const Pace& pace, bool deep) {
   const auto usual = deep ? std::chrono::milliseconds(deep_within) : std::chrono::milliseconds(shallow_within);
   const auto within = context.timeout_given ? context.timeout : usual;
   const Daemon daemon(context, within);
-  context.note(fmt::format("waiting for every node to verify its image: from {}, since {}, until {}", daemon.who(),
+  context.note(fmt::format("waiting for the image of this node to be verified: by {}, since {}, until {}", daemon.who(),
                            format_time(pace.wall(), context.utc),
                            format_time(pace.wall() + std::chrono::floor<std::chrono::seconds>(within), context.utc)));
   const auto answer = daemon.post<VerifyDocument>("/v1/verify", relay::admin::VerifyRequest{deep});
@@ -60,7 +60,8 @@ int verify(const Context& context, const Pace& pace, const VerifyOptions& option
 
 void add_verify_command(CLI::App& app, Context& context, Pace& pace) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* sub = app.add_subcommand("verify", "Image against ledger: on every node, or of DIR without a daemon");
+  CLI::App* sub =
+      app.add_subcommand("verify", "Image against ledger: of the daemon that is asked, or of DIR without one");
   auto* dir = sub->add_option("DIR", options->dir, "an image on this host; the daemon is not asked");
   sub->add_option("--state", options->state, "state_dir of the image, which holds its ledger")->needs(dir);
   sub->add_flag("--deep", options->deep, "read and hash every byte");

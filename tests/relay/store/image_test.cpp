@@ -163,6 +163,7 @@ TEST_CASE("an image is made from the root's description, of zeros, and not over 
   auto image = Image::open(dir.path / "new", block_bytes);
   REQUIRE(image.has_value());
   CHECK(content_of(**image, 0) == std::vector<std::byte>(block_bytes));
+  CHECK((fs::status(dir.path / "new" / "model.safetensors").permissions() & fs::perms::others_read) != fs::perms::none);
   layout.shards[0].name = "../escape.safetensors";
   CHECK_FALSE(Image::create(dir.path / "other", layout).has_value());
   CHECK_FALSE(fs::exists(dir.path / "escape.safetensors"));

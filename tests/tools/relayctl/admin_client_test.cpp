@@ -117,7 +117,7 @@ TEST_SUITE("relayctl/admin_client") {
     CHECK(missing.why == "no such file");
     CHECK(error_line(missing.what, missing.why, missing.try_next) ==
           "error: cannot reach relayd at " + path.string() +
-              ": no such file. Try: systemctl start relayd, or --socket PATH when it listens elsewhere");
+              ": no such file. Try: relayd --config FILE, or --socket PATH when it listens elsewhere");
     std::ofstream(directory / "file") << "x";
     const ClientError no_socket = error_of(AdminClient(directory / "file", 20s).get("/v1/status"));
     CHECK(no_socket.exit_code == ExitCode::unreachable);
