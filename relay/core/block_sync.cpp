@@ -1,6 +1,7 @@
 #include "relay/core/block_sync.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace deltarelay::relay {
 namespace {
@@ -18,9 +19,20 @@ codec::RecordPtr parse_record(const std::vector<std::byte>& bytes) {
 }
 }  // namespace
 
+void BlockSync::reset() {
+  const std::size_t applying = applying_;
+  *this = BlockSync{};
+  applying_ = applying;
+}
+
+std::vector<std::uint64_t> BlockSync::take_repaired() {
+  if (applying_ != 0 || purpose_ != Purpose::repair) return {};
+  return std::exchange(repaired_, {});
+}
+
 void BlockSync::become(Actions& out, std::optional<LinkId> parent) {
   const bool gave_up_version = gave_up_version_;
-  *this = BlockSync{};
+  reset();
   gave_up_version_ = gave_up_version;
   phase_ = Phase::wait_manifest;
   if (parent) out.push_back(SendMessage{*parent, SyncManifestRequest{}});
@@ -92,6 +104,7 @@ void BlockSync::on(const SyncCompared& event, Actions& out, std::optional<LinkId
 void BlockSync::on(const SyncBlocks& message, Actions& out) {
   // Only what was asked for and has not come: a late copy could put a block back that a frame has changed since.
   if (phase_ != Phase::fetching) return;
+  ++applying_;
   out.push_back(
       ApplySyncBlocks{message.frame_payload, {outstanding_.begin(), outstanding_.end()}, purpose_ == Purpose::repair});
 }
@@ -104,8 +117,10 @@ void BlockSync::on(const SyncUnavailable& message, Instant now) {
 }
 
 void BlockSync::on(const SyncBlocksApplied& event, Instant now, Actions& out, std::optional<LinkId> parent) {
+  if (applying_ != 0) --applying_;
   if (phase_ != Phase::fetching) return;
   for (std::uint64_t ordinal : event.verified) {
+    if (purpose_ == Purpose::repair && missing_.erase(ordinal) != 0) repaired_.push_back(ordinal);
     missing_.erase(ordinal);
     outstanding_.erase(ordinal);
   }

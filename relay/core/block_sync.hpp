@@ -38,21 +38,26 @@ class BlockSync {
   void on(const SyncFailed& event, Instant now);
   void on(const CommitSaved& event, Instant now);
   void tick(Instant now, Actions& out, std::optional<LinkId> parent);
-  void finish() { *this = BlockSync{}; }
+  void finish() { reset(); }
 
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
   [[nodiscard]] Purpose purpose() const noexcept { return purpose_; }
-  /// Becoming a version, and for long no block came that is of it: the parent's blocks are at another one. Call after
-  /// tick().
+  /// Becoming a version or putting one back, and for long no block came that is of it: the parent's blocks are at
+  /// another one. Call after tick().
   [[nodiscard]] bool stalled(Instant now) const noexcept {
-    return purpose_ == Purpose::become && phase_ == Phase::fetching && !missing_.empty() &&
-           now - progress_at_ > stalled_after;
+    if (purpose_ == Purpose::repair || phase_ != Phase::fetching || missing_.empty()) return false;
+    return now - progress_at_ > (purpose_ == Purpose::become ? stalled_after : revert_stalled_after);
   }
   /// Becoming a version, and PrepareSync was given: the image is on its way and of no version until the sync ends.
   [[nodiscard]] bool gave_up_version() const noexcept { return gave_up_version_; }
   [[nodiscard]] bool running() const noexcept { return phase_ != Phase::none; }
-  /// Fetching, and nothing is lacking any more.
-  [[nodiscard]] bool complete() const noexcept { return phase_ == Phase::fetching && missing_.empty(); }
+  /// Fetching, nothing is lacking any more, and no block is on its way into the image.
+  [[nodiscard]] bool complete() const noexcept {
+    return phase_ == Phase::fetching && missing_.empty() && applying_ == 0;
+  }
+  /// The blocks repaired since the last call; none while any is on its way into the image. A second copy of a block,
+  /// taken before the first was verified, would else put it back under the frame that is applied next.
+  [[nodiscard]] std::vector<std::uint64_t> take_repaired();
   [[nodiscard]] Version version() const noexcept { return version_; }
   /// Whether the block's content may be served to a child of ours.
   [[nodiscard]] bool has_block(std::uint64_t ordinal) const {
@@ -73,7 +78,9 @@ class BlockSync {
 
  private:
   static constexpr Duration stalled_after = std::chrono::seconds(5);
+  static constexpr Duration revert_stalled_after = std::chrono::seconds(30);
 
+  void reset();
   void request(Actions& out, std::optional<LinkId> parent);
   void fail(const std::string& code, const std::string& text, bool retryable, Instant now);
 
@@ -84,6 +91,8 @@ class BlockSync {
   std::set<std::uint64_t> missing_;      // lacking
   std::deque<std::uint64_t> wanted_;     // lacking, not asked for
   std::set<std::uint64_t> outstanding_;  // asked for
+  std::vector<std::uint64_t> repaired_;  // verified, not yet taken
+  std::size_t applying_ = 0;             // ApplySyncBlocks without an answer, of earlier syncs too
   std::uint64_t total_ = 0;
   std::optional<Instant> retry_at_;
   std::size_t missing_seen_ = 0;  // at the last tick

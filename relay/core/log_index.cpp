@@ -10,9 +10,14 @@ codec::Result<void> LogIndex::append(const codec::RecordPtr& record) {
   const codec::RecordHeader& header = record->header;
   auto found = refits_.find(header.version);
   if (found == refits_.end()) {
-    if (header.type != codec::RecordType::begin || codec::raw(header.sequence) != 0) return codec::errc::malformed_payload;
+    if (header.type != codec::RecordType::begin || codec::raw(header.sequence) != 0)
+      return codec::errc::malformed_payload;
     auto begin = codec::BeginPayload::decode(record->payload());
     if (!begin) return begin.error();
+    // One refit at a time leads from a base: an older one that is undecided here was aborted, and its ABORT was lost
+    // with the tail of a killed root's log.
+    for (auto& [version, older] : refits_)
+      if (version < header.version && older.base == begin->base && !older.decision) older.decision = false;
     RefitEntry entry;
     entry.version = header.version;
     entry.base = begin->base;
@@ -48,6 +53,8 @@ const RefitEntry* LogIndex::from_base(Version base) const {
   return nullptr;
 }
 
-Version LogIndex::newest() const { return refits_.empty() ? Version{} : refits_.rbegin()->first; }
+Version LogIndex::newest() const {
+  return refits_.empty() ? Version{} : refits_.rbegin()->first;
+}
 
 }  // namespace deltarelay::relay

@@ -52,14 +52,17 @@ void Node::append(const codec::RecordPtr& record) {
   epoch_ = std::max(epoch_, record->header.epoch);
   out_.push_back(AppendRecord{record});
   for (auto& [link, child] : children_) child.pump(log_, out_);
-  if (refit_.phase() != RefitNode::Phase::idle && record->header.version == refit_.version())
-    refit_.appended(*current(), out_);
+  // A newer refit from the same base says that ours was aborted (LogIndex::append).
+  const RefitEntry* ours = refit_.phase() == RefitNode::Phase::idle ? nullptr : current();
+  if (ours != nullptr && (record->header.version == refit_.version() || ours->decision == false))
+    refit_.appended(*ours, out_);
   else
     start_refit_if_due();
 }
 
 void Node::start_refit_if_due() {
-  if (!image_open_ || codec::raw(image_.version) == 0 || sync_.running() || refit_.phase() != RefitNode::Phase::idle) return;
+  if (!image_open_ || codec::raw(image_.version) == 0 || sync_.running() || refit_.phase() != RefitNode::Phase::idle)
+    return;
   const RefitEntry* refit = log_.from_base(image_.version);
   if (refit == nullptr || refit->base_image != image_.image) return;
   refit_.begin(*refit, out_);
@@ -72,7 +75,8 @@ void Node::drop_old_refits() {
     bytes += refit.payload_bytes;
     if (refit.decision && version <= image_.version) decided.push_back(version);
   }
-  for (std::size_t i = 0; i < decided.size() && (i + config_.refits_kept < decided.size() || bytes > config_.log_bytes_max); ++i) {
+  for (std::size_t i = 0;
+       i < decided.size() && (i + config_.refits_kept < decided.size() || bytes > config_.log_bytes_max); ++i) {
     bytes -= log_.find(decided[i])->payload_bytes;
     log_.drop(decided[i]);
     out_.push_back(DropRefit{decided[i]});
@@ -99,7 +103,8 @@ void Node::on(const ImageOpened& event) {
   image_open_ = true;
   // The parent was told of a failed image: what follows depends on what the image is, so greet anew.
   const bool greeted = parent_phase_ == ParentPhase::greeting || parent_phase_ == ParentPhase::attached;
-  if (!std::exchange(image_error_code_, {}).empty() && greeted) close(*parent_link_, "IMAGE_OPENED", "the image is open now");
+  if (!std::exchange(image_error_code_, {}).empty() && greeted)
+    close(*parent_link_, "IMAGE_OPENED", "the image is open now");
   if (config_.is_root && pending_) {
     const PendingRefit pending = *pending_;
     pending_.reset();
@@ -128,9 +133,10 @@ void Node::on(const FrameApplied& event) {
   if (event.version != refit_.version() || current() == nullptr) return;
   refit_.on(event, *current(), now_, out_);
   if (!event.needs_repair.empty()) {
-    out_.push_back(Note{Note::Level::warn, "BLOCK_DAMAGED",
-                        fmt::format("{} blocks are neither at v{} nor at v{}; repairing them from the parent", event.needs_repair.size(),
-                                    codec::raw(refit_.base()), codec::raw(refit_.version()))});
+    out_.push_back(
+        Note{Note::Level::warn, "BLOCK_DAMAGED",
+             fmt::format("{} blocks are neither at v{} nor at v{}; repairing them from the parent",
+                         event.needs_repair.size(), codec::raw(refit_.base()), codec::raw(refit_.version()))});
     if (!sync_.running() || sync_.purpose() == BlockSync::Purpose::repair)
       sync_.fetch(BlockSync::Purpose::repair, event.needs_repair, out_, parent_link());
   }
@@ -143,7 +149,8 @@ void Node::on(const ImageSynced& event) {
 }
 
 void Node::on(const CommitSaved& event) {
-  if (sync_.running()) {
+  // A sync may have begun while the refit's ledger was being written: what is answered then is not the sync's.
+  if (sync_.phase() == BlockSync::Phase::saving) {
     sync_.on(event, now_);
     if (!event.error_code.empty()) return;
     image_ = event.image;
@@ -158,6 +165,11 @@ void Node::on(const CommitSaved& event) {
       return;
     }
     image_ = event.image;
+    if (sync_.running() &&
+        sync_.purpose() == BlockSync::Purpose::become) {  // asked for, not begun: not needed any more
+      sync_.finish();
+      stream_from_parent();
+    }
   }
   out_.push_back(Note{Note::Level::info, "COMMITTED", fmt::format("v{} is committed", codec::raw(image_.version))});
   drop_old_refits();
@@ -173,13 +185,16 @@ void Node::on(const BaseCompared& event) {
     start_refit_if_due();
     return;
   }
+  if (sync_.running() && sync_.purpose() == BlockSync::Purpose::become) return;  // it brings the whole image
   sync_.finish();
   sync_.fetch(BlockSync::Purpose::revert, event.differing, out_, parent_link());
 }
 
 // ------------------------------------------------------------------------------------------------ block sync
 
-void Node::on(const SyncPrepared& event) { sync_.on(event); }
+void Node::on(const SyncPrepared& event) {
+  sync_.on(event);
+}
 
 void Node::on(const SyncCompared& event) {
   sync_.on(event, out_, parent_link());
@@ -191,8 +206,9 @@ void Node::on(const SyncCompared& event) {
 void Node::on(const SyncBlocksApplied& event) {
   sync_.on(event, now_, out_, parent_link());
   if (!event.error_code.empty()) out_.push_back(Note{Note::Level::error, event.error_code, event.error_text});
-  if (sync_.running() && sync_.purpose() == BlockSync::Purpose::repair && current() != nullptr)
-    refit_.repaired(event.verified, *current(), out_);
+  if (sync_.running() && current() != nullptr)
+    if (const std::vector<std::uint64_t> repaired = sync_.take_repaired(); !repaired.empty())
+      refit_.repaired(repaired, *current(), out_);
   serve_blocks();
   finish_sync_if_complete();
 }
@@ -200,8 +216,12 @@ void Node::on(const SyncBlocksApplied& event) {
 void Node::finish_sync_if_complete() {
   if (!sync_.complete()) return;
   switch (sync_.purpose()) {
-    case BlockSync::Purpose::become: sync_.tick(now_, out_, parent_link()); return;
-    case BlockSync::Purpose::repair: sync_.finish(); return;
+    case BlockSync::Purpose::become:
+      sync_.tick(now_, out_, parent_link());
+      return;
+    case BlockSync::Purpose::repair:
+      sync_.finish();
+      return;
     case BlockSync::Purpose::revert:
       // The content is back: compare once more, so that IDLE is said of what was seen and not of what was hoped.
       sync_.finish();
@@ -248,15 +268,21 @@ void Node::serve_blocks() {
 
 void Node::on(const PublishRequested& event) {
   if (!config_.is_root) {
-    out_.push_back(Answer{event.request, Version{}, "NOT_ROOT", fmt::format("{} is not the root; publish on the root's host", config_.name)});
+    out_.push_back(Answer{event.request, Version{}, "NOT_ROOT",
+                          fmt::format("{} is not the root; publish on the root's host", config_.name)});
     return;
   }
-  const bool ready = image_open_ && codec::raw(image_.version) != 0 && refit_.phase() == RefitNode::Phase::idle && !sync_.running();
+  const bool ready =
+      image_open_ && codec::raw(image_.version) != 0 && refit_.phase() == RefitNode::Phase::idle && !sync_.running();
   root_.on(event, image_.version, ready, now_, out_);
 }
 
-void Node::on(const AbortRequested& event) { root_.on(event, next_of_refit(), now_, out_); }
-void Node::on(const ManifestSaved& event) { root_.on(event, now_, out_); }
+void Node::on(const AbortRequested& event) {
+  root_.on(event, next_of_refit(), now_, out_);
+}
+void Node::on(const ManifestSaved& event) {
+  root_.on(event, now_, out_);
+}
 
 void Node::on(const RecordProduced& event) {
   append(event.record);
@@ -292,10 +318,17 @@ NodeRecord Node::describe() const {
     if (refit->end_record)
       if (auto end = codec::EndPayload::decode(refit->end_record->payload())) record.frames_total = end->frame_count;
     switch (refit_.phase()) {
-      case RefitNode::Phase::prepared: record.state = NodeState::prepared; break;
-      case RefitNode::Phase::committing: record.state = NodeState::committing; break;
-      case RefitNode::Phase::undoing: record.state = NodeState::syncing; break;
-      default: record.state = NodeState::receiving;
+      case RefitNode::Phase::prepared:
+        record.state = NodeState::prepared;
+        break;
+      case RefitNode::Phase::committing:
+        record.state = NodeState::committing;
+        break;
+      case RefitNode::Phase::undoing:
+        record.state = NodeState::syncing;
+        break;
+      default:
+        record.state = NodeState::receiving;
     }
     // The root keeps its base until the decision; with END in its log it has all that a prepared node needs.
     if (config_.is_root && refit->end_record && !refit->decision) record.state = NodeState::prepared;

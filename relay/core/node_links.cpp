@@ -22,11 +22,13 @@ void Node::close(LinkId link, std::string code, std::string text) {
 void Node::on(const LinkUp& event) {
   if (!event.to_parent) {
     if (children_.size() >= config_.children_max)
-      return close(event.link, "CHILDREN_FULL", fmt::format("{} has {} children, its limit", config_.name, children_.size()));
+      return close(event.link, "CHILDREN_FULL",
+                   fmt::format("{} has {} children, its limit", config_.name, children_.size()));
     children_.emplace(event.link, ChildSession(event.link, event.peer, config_.child_window_bytes));
     return;
   }
-  if (parent_phase_ != ParentPhase::connecting) return close(event.link, "NOT_WANTED", "another parent was found first");
+  if (parent_phase_ != ParentPhase::connecting)
+    return close(event.link, "NOT_WANTED", "another parent was found first");
   parent_phase_ = ParentPhase::greeting;
   parent_link_ = event.link;
   parent_ = event.peer;
@@ -45,7 +47,8 @@ void Node::on(const LinkUp& event) {
 
 void Node::on(const LinkClosed& event) {
   if (is_parent(event.link)) {
-    out_.push_back(Note{Note::Level::warn, "PARENT_DOWN", fmt::format("link to parent {} ended: {} ({})", parent_, event.code, event.text)});
+    out_.push_back(Note{Note::Level::warn, "PARENT_DOWN",
+                        fmt::format("link to parent {} ended: {} ({})", parent_, event.code, event.text)});
     parent_phase_ = ParentPhase::none;
     parent_link_.reset();
     asked_.reset();
@@ -57,7 +60,8 @@ void Node::on(const LinkClosed& event) {
   if (found == children_.end()) return;
   const std::string name = found->second.name();
   children_.erase(found);
-  const bool again = std::any_of(children_.begin(), children_.end(), [&](const auto& c) { return c.second.name() == name; });
+  const bool again =
+      std::any_of(children_.begin(), children_.end(), [&](const auto& c) { return c.second.name() == name; });
   if (!again) reports_.lost(name, event.code + ": " + event.text);
 }
 
@@ -65,7 +69,8 @@ void Node::on(const ConnectFailed& event) {
   if (parent_phase_ != ParentPhase::connecting) return;
   parent_phase_ = ParentPhase::none;
   if (reattach_.failures() % 10 == 0)
-    out_.push_back(Note{Note::Level::warn, event.code, fmt::format("parent {} cannot be reached: {}; tried again", event.peer, event.text)});
+    out_.push_back(Note{Note::Level::warn, event.code,
+                        fmt::format("parent {} cannot be reached: {}; tried again", event.peer, event.text)});
   reattach_.failed(now_);
 }
 
@@ -88,7 +93,10 @@ void Node::on(const Tick&) {
     }
   refit_.tick(current(), now_, out_);
   sync_.tick(now_, out_, parent_link());
-  if (sync_.stalled(now_) && parent_phase_ == ParentPhase::attached) {
+  if (sync_.stalled(now_) && sync_.purpose() == BlockSync::Purpose::revert) {
+    // Every parent may have left our base behind by now. Whatever it holds instead, it has a manifest of.
+    sync_.become(out_, parent_link());
+  } else if (sync_.stalled(now_) && parent_phase_ == ParentPhase::attached) {
     // It is in the middle of the next refit, which may be waiting for us. The root at the latest still has the base.
     reattach_.pass_over();
     close(*parent_link_, "SYNC_STALLED", fmt::format("no block of v{} came for long", codec::raw(sync_.version())));
@@ -98,7 +106,8 @@ void Node::on(const Tick&) {
       sync_.fetch(BlockSync::Purpose::repair, blocks, out_, parent_link());
 }
 
-// ------------------------------------------------------------------------------------------------ records from the parent
+// ------------------------------------------------------------------------------------------------ records from the
+// parent
 
 Epoch Node::history_epoch() const {
   const Epoch image = image_.end_record ? image_.end_record->header.epoch : Epoch{};
@@ -113,7 +122,9 @@ void Node::ask_again(LogPosition from) {
 }
 
 void Node::on(const FrameRejected& event) {
-  out_.push_back(Note{Note::Level::warn, "FRAME_REJECTED", fmt::format("record from {} refused: {}", is_parent(event.link) ? parent_ : "a child", event.reason)});
+  out_.push_back(
+      Note{Note::Level::warn, "FRAME_REJECTED",
+           fmt::format("record from {} refused: {}", is_parent(event.link) ? parent_ : "a child", event.reason)});
   // The stream that carried a wrong record is not to be trusted for the next one; the cursor resumes on a new link.
   close(event.link, "FRAME_REJECTED", event.reason);
 }
@@ -129,13 +140,15 @@ void Node::on(const FrameReceived& event) {
     if (header.version <= image_.version || header.version < log_.newest()) return;  // known history sent again
     if (codec::raw(header.sequence) != 0) return ask_again(LogPosition{header.version, Sequence{}});
     // Epochs never fall along the versions. (Not compared with the highest one known: what a root of an earlier epoch
-    // committed stays history when it restarts; a parent that has not heard of the newest is refused when it welcomes us.)
+    // committed stays history when it restarts; a parent that has not heard of the newest is refused when it welcomes
+    // us.)
     if (header.epoch < history_epoch())
       return close(event.link, "FENCED",
-                   fmt::format("refit v{} comes from epoch {}, and the version before it from epoch {}", codec::raw(header.version),
-                               codec::raw(header.epoch), codec::raw(history_epoch())));
+                   fmt::format("refit v{} comes from epoch {}, and the version before it from epoch {}",
+                               codec::raw(header.version), codec::raw(header.epoch), codec::raw(history_epoch())));
     auto begin = codec::BeginPayload::decode(event.record->payload());
-    if (header.type != codec::RecordType::begin || !begin) return close(event.link, "PROTOCOL", "a refit must open with BEGIN");
+    if (header.type != codec::RecordType::begin || !begin)
+      return close(event.link, "PROTOCOL", "a refit must open with BEGIN");
   } else {
     if (header.sequence < refit->next_sequence()) return;  // sent twice; progress is a set, not a sum
     if (header.sequence > refit->next_sequence()) return ask_again(LogPosition{header.version, refit->next_sequence()});
@@ -144,10 +157,12 @@ void Node::on(const FrameReceived& event) {
   }
   asked_.reset();
   append(event.record);
-  // A refit of this log that does not start from our image can never be applied: become the parent's version by content.
+  // A refit of this log that does not start from our image can never be applied: become the parent's version by
+  // content.
   const RefitEntry* now = log_.find(header.version);
   const bool base_differs = now != nullptr && (now->base != image_.version || now->base_image != image_.image);
-  if (base_differs && now->decision == true && !sync_.running() && refit_.phase() == RefitNode::Phase::idle && header.version > image_.version)
+  if (base_differs && now->decision == true && !sync_.running() && refit_.phase() == RefitNode::Phase::idle &&
+      header.version > image_.version)
     sync_.become(out_, parent_link());
 }
 
@@ -164,7 +179,9 @@ void Node::message(LinkId link, const Hello& hello) {
   if (hello.node != child.name())
     return close(link, "IDENTITY", fmt::format("says it is {}, its certificate says {}", hello.node, child.name()));
   if (hello.rank <= config_.rank)
-    return close(link, "RANK", fmt::format("{} has rank {}, not below {} with rank {}", hello.node, hello.rank, config_.name, config_.rank));
+    return close(
+        link, "RANK",
+        fmt::format("{} has rank {}, not below {} with rank {}", hello.node, hello.rank, config_.name, config_.rank));
   for (const auto& [other, session] : children_)
     if (other != link && session.name() == child.name())
       close(other, "REPLACED", fmt::format("{} connected again", child.name()));
@@ -192,7 +209,9 @@ void Node::message(LinkId link, const Hello& hello) {
 void Node::message(LinkId link, const Welcome& welcome) {
   if (!is_parent(link) || parent_phase_ != ParentPhase::greeting) return;
   if (welcome.epoch < epoch_)
-    return close(link, "FENCED", fmt::format("{} is at epoch {}, and epoch {} is known here", welcome.node, codec::raw(welcome.epoch), codec::raw(epoch_)));
+    return close(link, "FENCED",
+                 fmt::format("{} is at epoch {}, and epoch {} is known here", welcome.node, codec::raw(welcome.epoch),
+                             codec::raw(epoch_)));
   if (welcome.rank >= config_.rank) return close(link, "RANK", fmt::format("{} is not above this node", welcome.node));
   parent_phase_ = ParentPhase::attached;
   epoch_ = welcome.epoch;
@@ -204,7 +223,10 @@ void Node::message(LinkId link, const Welcome& welcome) {
     else if (image_open_)
       sync_.become(out_, link);
   } else {
-    if (sync_.running() && sync_.purpose() == BlockSync::Purpose::become && !sync_.gave_up_version()) sync_.finish();
+    if (sync_.running() && sync_.purpose() == BlockSync::Purpose::become && !sync_.gave_up_version()) {
+      sync_.finish();
+      if (refit_.phase() == RefitNode::Phase::undoing) out_.push_back(CompareWithBase{refit_.version()});
+    }
     sync_.parent_found(link, out_);
   }
   report(true);
@@ -231,12 +253,14 @@ void Node::message(LinkId link, const Resume& resume) {
   if (found == children_.end() || found->second.phase() != ChildSession::Phase::syncing) return;
   const RefitEntry* following = log_.following(resume.committed);
   const bool bridged = following == nullptr ? resume.committed >= image_.version : following->base == resume.committed;
-  if (!bridged && resume.committed < image_.version) return close(link, "SYNC_AGAIN", "committed moved on during the block sync");
+  if (!bridged && resume.committed < image_.version)
+    return close(link, "SYNC_AGAIN", "committed moved on during the block sync");
   found->second.stream_from(resume.committed, resume.from, log_, out_);
 }
 
 void Node::message(LinkId link, const Closing& closing) {
-  out_.push_back(Note{Note::Level::info, closing.code, fmt::format("{} closes the link: {}", is_parent(link) ? parent_ : "a child", closing.text)});
+  out_.push_back(Note{Note::Level::info, closing.code,
+                      fmt::format("{} closes the link: {}", is_parent(link) ? parent_ : "a child", closing.text)});
 }
 
 void Node::message(LinkId link, const SyncManifestRequest&) {
@@ -251,8 +275,8 @@ void Node::message(LinkId link, const SyncManifest& manifest) {
   const bool had_begun = sync_.gave_up_version();
   sync_.on(manifest, out_, parent_link());
   if (had_begun || !sync_.gave_up_version()) return;
-  // From here on blocks are written over, whatever becomes of this link: this host is of no version and in no refit until the
-  // sync ends.
+  // From here on blocks are written over, whatever becomes of this link: this host is of no version and in no refit
+  // until the sync ends.
   image_ = ImageState{};
   if (refit_.phase() != RefitNode::Phase::idle) refit_.undone();
 }

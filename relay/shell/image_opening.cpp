@@ -47,9 +47,10 @@ class Explanations {
     const Version version = record.header.version;
     if (record.header.type == codec::RecordType::begin) {
       auto begin = codec::BeginPayload::decode(record.payload());
-      follows_ = begin && begin->base == base_ && version > base_;
+      follows_ = begin && begin->base == base_ && version > base_ ? version : Version{};
+      if (follows_ == version) targets_.clear();  // an older one from the same base was aborted (LogIndex::append)
     }
-    if (!follows_) return;
+    if (follows_ != version) return;
     if (record.header.type == codec::RecordType::abort)
       std::erase_if(targets_, [&](const auto& target) { return target.second.version == version; });
     if (record.header.type != codec::RecordType::frame) return;
@@ -61,7 +62,7 @@ class Explanations {
 
   const codec::Layout& layout_;
   Version base_;
-  bool follows_ = false;
+  Version follows_{};  ///< whose records explain blocks
   std::unordered_multimap<std::uint64_t, Target> targets_;
 };
 

@@ -130,7 +130,7 @@ CommitSaved SyncReceiver::save(const SaveSynced& action) {
   const auto target = store_.sync_target();
   if (!active_ || !target || target->end_record->header.version != action.version)
     return CommitSaved{{}, "SYNC_AGAIN", "the block sync that this belongs to was given up"};
-  const std::shared_ptr<OpenImage> image = store_.image();
+  if (auto same = store_.image()->image().check_identity(); !same) return fail(same.error());
   if (auto saved = store_.ledger().save_digests(action.version, target->digests); !saved) return fail(saved.error());
   LedgerRecord& record = store_.record();
   record.committed = action.version;

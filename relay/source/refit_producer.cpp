@@ -59,7 +59,10 @@ class RefitProducer::Sealer {
 void RefitProducer::start(RefitOrder order) {
   join();
   control_ = std::make_unique<codec::RefitControl>();
-  unwritten_bytes_ = 0;
+  {
+    const std::scoped_lock lock(mutex_);  // the log writer may still tell of the predecessor's records
+    unwritten_bytes_ = 0;
+  }
   thread_ = std::thread([this, order = std::move(order)] { run(order); });
 }
 

@@ -46,6 +46,37 @@ std::vector<std::byte> record_of(Version version, deltarelay::codec::RecordType 
   return deltarelay::codec::seal_record(header, {}, nullptr)->bytes;
 }
 
+using deltarelay::codec::RecordType;
+
+FrameReceived sealed(std::uint64_t version, std::uint64_t sequence, RecordType type,
+                     deltarelay::codec::Bytes payload = {}) {
+  deltarelay::codec::RecordHeader header;
+  header.type = type;
+  header.version = Version{version};
+  header.sequence = Sequence{sequence};
+  return {LinkId{1}, deltarelay::codec::seal_record(header, payload, nullptr)};
+}
+
+FrameReceived begin_of(std::uint64_t version, std::uint64_t base) {
+  deltarelay::codec::BeginPayload begin;
+  begin.base = Version{base};
+  begin.base_image = image_at(base).image;
+  begin.block_bytes = 1u << 20;
+  return sealed(version, 0, RecordType::begin, begin.encode());
+}
+
+void attach(Node& node, Instant& now, Mode mode) {
+  Actions dialled;
+  for (int i = 0; i < 10 && find<ConnectTo>(dialled) == nullptr; ++i) dialled = node.handle(Tick{}, now += 1s);
+  REQUIRE(find<ConnectTo>(dialled) != nullptr);
+  (void)node.handle(LinkUp{LinkId{1}, "mid", true}, now);
+  Welcome welcome;
+  welcome.node = "mid";
+  welcome.rank = 1;
+  welcome.mode = mode;
+  (void)node.handle(MessageArrived{LinkId{1}, welcome}, now);
+}
+
 }  // namespace
 
 TEST_SUITE("relay/core/node") {
@@ -109,5 +140,56 @@ TEST_SUITE("relay/core/node") {
     for (int i = 0; i < 10 && find<ConnectTo>(dialled) == nullptr; ++i) dialled = node.handle(Tick{}, now += 1s);
     REQUIRE(find<ConnectTo>(dialled) != nullptr);
     CHECK(hello_in(node.handle(LinkUp{LinkId{2}, "mid", true}, now))->committed == Version{});
+  }
+
+  TEST_CASE("a refit whose ABORT died with the root is undone when another one starts from its base") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    attach(node, now, Mode::stream);
+    (void)node.handle(begin_of(8, 7), now);
+    CHECK(find<ApplyRecord>(node.handle(sealed(8, 1, RecordType::frame), now)) != nullptr);
+    const Actions next = node.handle(begin_of(9, 7), now);
+    REQUIRE(find<CompareWithBase>(next) != nullptr);
+    CHECK(find<CompareWithBase>(next)->version == Version{8});
+    (void)node.handle(BaseCompared{Version{8}, {}, "", ""}, now);
+    CHECK(node.records().at("leaf").receiving == Version{9});
+  }
+
+  TEST_CASE("a repaired block's frame waits while a second copy of the block is on its way into the image") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    attach(node, now, Mode::stream);
+    (void)node.handle(begin_of(8, 7), now);
+    (void)node.handle(sealed(8, 1, RecordType::frame), now);
+    (void)node.handle(FrameApplied{Version{8}, Sequence{1}, 0, 0, {3}, "", ""}, now);
+    CHECK(find<ApplySyncBlocks>(node.handle(MessageArrived{LinkId{1}, SyncBlocks{}}, now)) != nullptr);
+    CHECK(find<ApplySyncBlocks>(node.handle(MessageArrived{LinkId{1}, SyncBlocks{}}, now)) != nullptr);
+    CHECK(find<ApplyRecord>(node.handle(SyncBlocksApplied{{3}, {}, "", ""}, now)) == nullptr);
+    CHECK(find<ApplyRecord>(node.handle(SyncBlocksApplied{{3}, {}, "", ""}, now)) != nullptr);
+    CHECK_FALSE(node.sync().running());
+  }
+
+  TEST_CASE("a refit's commit that ends after a block sync took the image over is not taken for the sync's") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    attach(node, now, Mode::stream);
+    deltarelay::codec::EndPayload end;
+    end.image = image_at(8).image;
+    (void)node.handle(begin_of(8, 7), now);
+    CHECK(find<SyncImage>(node.handle(sealed(8, 1, RecordType::end, end.encode()), now)) != nullptr);
+    (void)node.handle(ImageSynced{Version{8}, end.image, "", ""}, now);
+    CHECK(find<SaveCommit>(node.handle(sealed(8, 2, RecordType::commit), now)) != nullptr);
+    (void)node.handle(LinkClosed{LinkId{1}, "reset", ""}, now);
+    attach(node, now, Mode::sync);
+    SyncManifest manifest;
+    manifest.layout_record = record_of(Version{9}, RecordType::layout);
+    manifest.end_record = record_of(Version{9}, RecordType::end);
+    CHECK(find<PrepareSync>(node.handle(MessageArrived{LinkId{1}, manifest}, now)) != nullptr);
+    (void)node.handle(CommitSaved{image_at(8), "", ""}, now);
+    CHECK(node.records().at("leaf").committed == Version{});
+    CHECK(node.sync().running());
   }
 }
