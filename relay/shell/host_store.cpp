@@ -48,7 +48,12 @@ StoreResult<std::unique_ptr<HostStore>> HostStore::open(HostStoreOptions options
   std::unique_ptr<HostStore> store(
       new HostStore(std::move(options), std::move(verifier), std::move(signer), std::move(*lock)));
   if (auto loaded = store->load_ledger(); !loaded) return loaded.error();
-  auto log = RefitLog::open(store->options_.state_dir / "log", store->options_.log);
+  // Before anything is believed of the log: what the root did not sign neither explains blocks nor goes to children.
+  auto log = RefitLog::open(
+      store->options_.state_dir / "log", store->options_.log, FileOps::real(), [&store](const codec::Record& record) {
+        return codec::verify_record_header(record.header, record.bytes, store->options_.mesh, store->verifier_)
+            .has_value();
+      });
   if (!log) return log.error();
   store->log_ = std::move(*log);
   return store;

@@ -69,9 +69,9 @@ struct HostStoreOptions {
 
 class HostStore {
  public:
-  /// Locks the state directory (making it if need be), loads ledger and log, and counts this start (a root's epoch
-  /// rises with it) durably. Errors: already_locked, corrupt (a damaged ledger; a ledger of another node or mesh), and
-  /// those of the file system.
+  /// Locks the state directory (making it if need be), loads the ledger and of the log what the root signed, and counts
+  /// this start (a root's epoch rises with it) durably. Errors: already_locked, corrupt (a damaged ledger; a ledger of
+  /// another node or mesh), and those of the file system.
   [[nodiscard]] static StoreResult<std::unique_ptr<HostStore>> open(HostStoreOptions options,
                                                                     codec::ContentVerifier verifier,
                                                                     std::optional<codec::ContentSigner> signer);

@@ -29,7 +29,8 @@ bool holds_no_checkpoint(const std::filesystem::path& directory, std::uint32_t b
 /// What the refits that lead from the committed version and were not aborted say of each block.
 class Explanations {
  public:
-  Explanations(HostStore& store, const codec::Layout& layout) : layout_(layout), base_(store.record().committed) {
+  Explanations(HostStore& store, const codec::Layout& layout)
+      : layout_(layout), base_(store.record().committed), base_image_(store.record().image) {
     (void)store.log().for_each_recovered([this](const codec::RecordPtr& record) { add(*record); }).has_error();
   }
   [[nodiscard]] bool explain(std::uint64_t ordinal, const codec::Digest& found) const {
@@ -47,7 +48,9 @@ class Explanations {
     const Version version = record.header.version;
     if (record.header.type == codec::RecordType::begin) {
       auto begin = codec::BeginPayload::decode(record.payload());
-      follows_ = begin && begin->base == base_ && version > base_ ? version : Version{};
+      // As Node::start_refit_if_due(): a refit that will never be gone on with would explain blocks for good.
+      const bool leads_on = begin && begin->base == base_ && begin->base_image == base_image_ && version > base_;
+      follows_ = leads_on ? version : Version{};
       if (follows_ == version) targets_.clear();  // an older one from the same base was aborted (LogIndex::append)
     }
     if (follows_ != version) return;
@@ -62,6 +65,7 @@ class Explanations {
 
   const codec::Layout& layout_;
   Version base_;
+  codec::Digest base_image_;
   Version follows_{};  ///< whose records explain blocks
   std::unordered_multimap<std::uint64_t, Target> targets_;
 };

@@ -6,7 +6,6 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "relay/shell/image_opening.hpp"
@@ -139,20 +138,9 @@ void Shell::restore_log() {
   for (const LogCut& cut : store.log().cuts())
     spdlog::warn("log {} cut at {}: {}{}", cut.path, cut.offset, cut.why,
                  cut.torn_tail ? " (a torn tail, normal after a crash)" : "");
-  std::set<Version> refused;
-  auto read = store.log().for_each_recovered([&](const codec::RecordPtr& record) {
-    if (refused.count(record->header.version) != 0) return;
-    if (codec::verify_record(*record, store.options().mesh, store.verifier()))
-      node_->restore(record);
-    else
-      refused.insert(record->header.version);
-  });
+  // Opening the log kept only what the root signed, so the core knows exactly the records that the log holds.
+  auto read = store.log().for_each_recovered([this](const codec::RecordPtr& record) { node_->restore(record); });
   if (!read) spdlog::error("the log could not be read whole: {}", read.error().text());
-  for (const Version version : refused) {
-    spdlog::warn("the log of refit v{} holds a record that the root did not sign; it is dropped and received again",
-                 codec::raw(version));
-    if (auto dropped = store.log().drop(version); !dropped) spdlog::error("{}", dropped.error().text());
-  }
   const auto& manifest = store.record().manifest;
   if (!store.options().is_root || !manifest) return;
   std::optional<bool> decision;

@@ -21,11 +21,8 @@ StoreResult<void> RefitLog::publish(codec::RecordPtr record) {
   const auto& header = record->header;
   const std::scoped_lock lock(mutex_);
   auto& stripe = stripes_[{header.version, header.stripe}];
-  if (!stripe) {
-    stripe = std::make_shared<Stripe>();
-    stripe->first = raw(header.sequence);
-  }
-  if (raw(header.sequence) != stripe->first + stripe->entries.size())
+  if (!stripe) stripe = std::make_shared<Stripe>();
+  if (raw(header.sequence) != stripe->entries.size())
     return damaged(store_errc::out_of_order, "append to", directory_, raw(header.sequence));
   Entry entry;
   entry.bytes = static_cast<std::uint32_t>(record->bytes.size());
@@ -45,7 +42,7 @@ StoreResult<void> RefitLog::write(const codec::RecordPtr& record) {
     const auto found = stripes_.find(key);
     if (found == stripes_.end()) return {};
     stripe = found->second;
-    const std::uint64_t index = raw(header.sequence) - stripe->first;
+    const std::uint64_t index = raw(header.sequence);
     if (index < stripe->written) return {};
     if (index != stripe->written || index >= stripe->entries.size())
       return damaged(store_errc::out_of_order, "write to", directory_, raw(header.sequence));
@@ -99,10 +96,9 @@ StoreResult<codec::RecordPtr> RefitLog::read(codec::Version version, codec::Stri
   {
     const std::scoped_lock lock(mutex_);
     const auto found = stripes_.find({version, stripe});
-    if (found == stripes_.end() || raw(sequence) < found->second->first ||
-        raw(sequence) - found->second->first >= found->second->entries.size())
+    if (found == stripes_.end() || raw(sequence) >= found->second->entries.size())
       return damaged(store_errc::not_in_log, "read from", directory_, raw(sequence));
-    const Entry& entry = found->second->entries[raw(sequence) - found->second->first];
+    const Entry& entry = found->second->entries[raw(sequence)];
     if (entry.cached) return entry.cached;
     assert(entry.segment);
     segment = entry.segment;
@@ -164,13 +160,13 @@ StoreResult<void> RefitLog::sync() {
 }
 
 StoreResult<void> RefitLog::for_each_recovered(const std::function<void(const codec::RecordPtr&)>& fn) {
-  std::vector<std::tuple<Key, std::uint64_t, std::size_t>> ranges;
+  std::vector<std::pair<Key, std::size_t>> counts;
   {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [key, stripe] : stripes_) ranges.emplace_back(key, stripe->first, stripe->written);
+    for (const auto& [key, stripe] : stripes_) counts.emplace_back(key, stripe->written);
   }
-  for (const auto& [key, first, count] : ranges) {
-    for (std::uint64_t sequence = first; sequence < first + count; ++sequence) {
+  for (const auto& [key, count] : counts) {
+    for (std::uint64_t sequence = 0; sequence < count; ++sequence) {
       auto record = read(key.first, key.second, codec::Sequence{sequence});
       if (!record) return record.error();
       fn(*record);

@@ -1,8 +1,9 @@
 // The log of refits: verified records per version and stripe, in order, in segment files that hold them as on the wire.
 //
-// publish() makes a record readable at once (one thread: the core's); write() puts it into its segment (one writer thread,
-// in order); read() serves children and the applier from a bounded cache or the segment. All calls are thread-safe.
-// Invariants: sequences of a stripe have no hole; a record published but not yet written is always in memory.
+// publish() makes a record readable at once (one thread: the core's); write() puts it into its segment (one writer
+// thread, in order); read() serves children and the applier from a bounded cache or the segment. All calls are
+// thread-safe. Invariants: sequences of a stripe begin at 0 and have no hole; a record published but not yet written is
+// always in memory.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +37,16 @@ struct LogCut {
 
 class RefitLog {
  public:
-  /// Opens or makes `directory`, re-reads every header and checks every SHA-256. Cuts are in cuts().
-  [[nodiscard]] static StoreResult<std::unique_ptr<RefitLog>> open(std::filesystem::path directory, LogLimits limits,
-                                                                   FileOps& ops = FileOps::real());
+  /// Whether a record read back after a start is one that the root signed. Its payload's SHA-256 holds already.
+  using RecordCheck = std::function<bool(const codec::Record&)>;
 
-  /// Errors: out_of_order unless the record is the first of its stripe or follows the last one published.
+  /// Opens or makes `directory`, re-reads every header, checks every SHA-256 and asks `is_genuine` (none: all are). A
+  /// stripe ends before the first record that does not hold. Cuts are in cuts().
+  [[nodiscard]] static StoreResult<std::unique_ptr<RefitLog>> open(std::filesystem::path directory, LogLimits limits,
+                                                                   FileOps& ops = FileOps::real(),
+                                                                   const RecordCheck& is_genuine = {});
+
+  /// Errors: out_of_order unless the record has sequence 0 or follows the last one published.
   [[nodiscard]] StoreResult<void> publish(codec::RecordPtr record);
   /// REQUIRES published, and its predecessors written. After an error the record stays in memory: call again.
   /// A record whose refit was dropped meanwhile is skipped.
@@ -74,8 +80,7 @@ class RefitLog {
     codec::RecordPtr cached;
   };
   struct Stripe {
-    std::uint64_t first = 0;
-    std::vector<Entry> entries;
+    std::vector<Entry> entries;  ///< by sequence, from 0
     std::size_t written = 0;  ///< entries[0 .. written) are in segments
     std::vector<std::shared_ptr<Segment>> segments;
   };
@@ -87,8 +92,9 @@ class RefitLog {
 
   RefitLog(std::filesystem::path directory, LogLimits limits, FileOps& ops)
       : directory_(std::move(directory)), limits_(limits), ops_(ops) {}
-  [[nodiscard]] StoreResult<void> recover();
-  [[nodiscard]] StoreResult<bool> recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last);
+  [[nodiscard]] StoreResult<void> recover(const RecordCheck& is_genuine);
+  [[nodiscard]] StoreResult<bool> recover_segment(const Key& key, std::uint64_t first, const std::string& name,
+                                                  bool last, const RecordCheck& is_genuine);
   [[nodiscard]] StoreResult<std::shared_ptr<Segment>> segment_for(const Key& key, Stripe& stripe, std::uint64_t sequence, std::size_t bytes);
   [[nodiscard]] StoreResult<codec::RecordPtr> load(const File& file, std::uint64_t offset, std::size_t bytes);
   void evict();

@@ -1,6 +1,8 @@
-// Reading the log back after a start: what is whole is kept, a torn tail is cut off, and damage ends its stripe there.
+// Reading the log back after a start: what is whole and genuine is kept, a torn tail is cut off, and damage, or a
+// record that the root did not sign, ends its stripe there. The rest is received again.
 //
-// A length in a damaged record is never trusted: nothing behind the first bad record of a stripe is used.
+// A length in a damaged record is never trusted: nothing behind the first bad record of a stripe is used. A stripe
+// without its first record is not used at all: nothing says what its refit starts from.
 #include <cerrno>
 #include <charconv>
 #include <system_error>
@@ -33,16 +35,17 @@ bool parse_name(const std::string& name, SegmentName& out) {
 
 }  // namespace
 
-StoreResult<std::unique_ptr<RefitLog>> RefitLog::open(std::filesystem::path directory, LogLimits limits, FileOps& ops) {
+StoreResult<std::unique_ptr<RefitLog>> RefitLog::open(std::filesystem::path directory, LogLimits limits, FileOps& ops,
+                                                      const RecordCheck& is_genuine) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return system_error(error.value(), "make directory", directory.string());
   std::unique_ptr<RefitLog> log(new RefitLog(std::move(directory), limits, ops));
-  if (auto done = log->recover(); !done) return done.error();
+  if (auto done = log->recover(is_genuine); !done) return done.error();
   return log;
 }
 
-StoreResult<void> RefitLog::recover() {
+StoreResult<void> RefitLog::recover(const RecordCheck& is_genuine) {
   auto names = ops_.list(directory_);
   if (!names) return names.error();
   std::map<Key, std::map<std::uint64_t, std::string>> found;
@@ -59,7 +62,7 @@ StoreResult<void> RefitLog::recover() {
         if (auto done = ops_.remove(directory_ / name); !done) return done;
         continue;
       }
-      auto kept = recover_segment(key, first, name, first == segments.rbegin()->first);
+      auto kept = recover_segment(key, first, name, first == segments.rbegin()->first, is_genuine);
       if (!kept) return kept.error();
       whole = *kept;
     }
@@ -68,14 +71,12 @@ StoreResult<void> RefitLog::recover() {
 }
 
 /// True when the segment is whole, so that the next one may follow.
-StoreResult<bool> RefitLog::recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last) {
+StoreResult<bool> RefitLog::recover_segment(const Key& key, std::uint64_t first, const std::string& name, bool last,
+                                            const RecordCheck& is_genuine) {
   const auto path = directory_ / name;
   auto& stripe = stripes_[key];
-  if (!stripe) {
-    stripe = std::make_shared<Stripe>();
-    stripe->first = first;
-  }
-  if (first != stripe->first + stripe->entries.size()) {
+  if (!stripe) stripe = std::make_shared<Stripe>();
+  if (first != stripe->entries.size()) {
     cuts_.push_back({path.string(), 0, false, "records before this segment are missing"});
     if (auto done = ops_.remove(path); !done) return done.error();
     return false;
@@ -99,7 +100,7 @@ StoreResult<bool> RefitLog::recover_segment(const Key& key, std::uint64_t first,
     if (!header) { why = "not a record"; bad_end = segment->bytes; break; }
     const std::uint64_t bytes = codec::record_header_bytes + std::uint64_t{header->payload_bytes};
     if (header->version != key.first || header->stripe != key.second ||
-        raw(header->sequence) != stripe->first + stripe->entries.size()) {
+        raw(header->sequence) != stripe->entries.size()) {
       why = "a record of another place";
       bad_end = segment->bytes;
     } else if (left < bytes) {
@@ -108,6 +109,9 @@ StoreResult<bool> RefitLog::recover_segment(const Key& key, std::uint64_t first,
       if (record.error().code != store_errc::corrupt) return record.error();
       why = "payload does not match its SHA-256";
       bad_end = segment->bytes + bytes;
+    } else if (is_genuine && !is_genuine(**record)) {
+      why = "a record that the root did not sign";
+      bad_end = segment->bytes;
     } else {
       stripe->entries.push_back({segment, segment->bytes, static_cast<std::uint32_t>(bytes), nullptr});
       ++stripe->written;

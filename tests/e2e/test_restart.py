@@ -8,6 +8,7 @@ import sys
 
 import safetensors_py as st
 import toy_model
+import wire
 from fleet import FleetCase, e2e_main, until
 from version_watch import VersionWatch
 
@@ -70,6 +71,27 @@ class Killed(Scene):
 
     def test_a_relay_that_is_killed_when_it_is_prepared_finishes_the_refit(self):
         self.kill_relay(lambda victim: victim.row().get("state") == "PREPARED")
+
+    def test_a_record_of_the_log_that_the_root_did_not_sign_is_received_again(self):
+        fleet = self.converged_fleet(block_size="4KiB")
+        self.hold_refit(fleet, held="eu-2")
+        victim = fleet["us-1"]
+        until("the victim to be prepared", lambda: victim.row().get("state") == "PREPARED")
+        victim.kill()
+        segment, = (victim.state / "log").glob("v2-*.seg")
+        data, starts, at = segment.read_bytes(), [], 0
+        while at < len(data):
+            starts.append(at)
+            _, at = wire.unpack(data, at)
+        self.assertGreater(len(starts), 3)
+        with open(segment, "r+b") as file:  # a bit of END's signature, which its SHA-256 does not cover
+            file.seek(starts[-1] + wire.HEADER.size)
+            file.write(bytes([data[starts[-1] + wire.HEADER.size] ^ 0x01]))
+        victim.start()
+        victim.wait_ready()
+        self.assertIn("a record that the root did not sign", victim.log_text())
+        fleet["eu-2"].signal(signal.SIGCONT)
+        self.settle(fleet, 2)
 
     def test_a_root_that_is_killed_before_its_decision_aborts_and_publishes_again(self):
         fleet = self.converged_fleet()

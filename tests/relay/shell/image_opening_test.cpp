@@ -158,6 +158,40 @@ TEST_SUITE("relay/shell/image_opening") {
     CHECK(pair.opened_version() == Version{});
   }
 
+  TEST_CASE("a refit that the root did not sign explains nothing") {
+    Pair pair;
+    const Mesh stranger;
+    std::vector<codec::RecordPtr> forged;
+    for (const codec::RecordPtr& record : encode(*pair.root, Version{2}, make_export(*pair.root, "next", {1})))
+      forged.push_back(codec::seal_record(record->header, record->payload(), &*stranger.signer));
+    append(*pair.relay, forged);
+    apply(*pair.relay, Version{2});
+    CHECK(pair.opened_version() == Version{});
+    CHECK(pair.relay->log().bytes() == 0);
+  }
+
+  TEST_CASE("a record that the root did not sign ends its refit there: what comes before it still explains") {
+    Pair pair;
+    const Mesh stranger;
+    auto records = encode(*pair.root, Version{2}, make_export(*pair.root, "next", {1}));
+    records.back() = codec::seal_record(records.back()->header, records.back()->payload(), &*stranger.signer);
+    append(*pair.relay, records);
+    apply(*pair.relay, Version{2});
+    CHECK(pair.opened_version() == Version{1});
+    const auto end = pair.relay->log().read(Version{2}, codec::StripeId{0}, records.back()->header.sequence);
+    REQUIRE_FALSE(end.has_value());
+    CHECK(end.error().code == store_errc::not_in_log);
+  }
+
+  TEST_CASE("a refit from another image of the same version explains nothing, for it will never be gone on with") {
+    Pair pair;
+    const auto directory = make_export(*pair.root, "next", {1});
+    pair.root->record().image.bytes[0] ^= std::byte{1};
+    append(*pair.relay, encode(*pair.root, Version{2}, directory));
+    apply(*pair.relay, Version{2});
+    CHECK(pair.opened_version() == Version{});
+  }
+
   TEST_CASE("a lost digest table is no loss as long as the image is whole") {
     Pair pair;
     for (const auto& entry : std::filesystem::directory_iterator(pair.relay->options().state_dir))

@@ -180,6 +180,46 @@ TEST_CASE("segments roll over, are read back in order, and go with their refit")
   CHECK((*log)->read(codec::Version{7}, codec::StripeId{0}, codec::Sequence{3}).error().code == store_errc::not_in_log);
 }
 
+TEST_CASE("a stripe whose first records are gone is not used, and is received again from the start") {
+  const Directory directory;
+  {
+    auto log = RefitLog::open(directory.path, {.segment_bytes_max = 400, .cache_bytes_max = 0});
+    fill(**log, 9);
+  }
+  REQUIRE(std::filesystem::remove(directory.path / "v7-s0-0.seg"));
+  auto log = RefitLog::open(directory.path, {});
+  REQUIRE(log.has_value());
+  REQUIRE((*log)->cuts().size() == 1);
+  CHECK((*log)->cuts()[0].why == "records before this segment are missing");
+  CHECK_FALSE((*log)->cuts()[0].torn_tail);
+  CHECK(std::filesystem::is_empty(directory.path));
+  CHECK((*log)->publish(record(3)).error().code == store_errc::out_of_order);
+  fill(**log, 2);
+  CHECK(read(**log, 1)->bytes == record(1)->bytes);
+}
+
+TEST_CASE("a record that is not genuine ends its stripe there, wherever it is, and the log goes on from there") {
+  for (std::uint64_t forged = 0; forged < 9; ++forged) {
+    const Directory directory;
+    {
+      auto log = RefitLog::open(directory.path, {.segment_bytes_max = 400});
+      fill(**log, 9);
+    }
+    auto log = RefitLog::open(directory.path, {}, FileOps::real(),
+                              [forged](const codec::Record& r) { return codec::raw(r.header.sequence) != forged; });
+    REQUIRE(log.has_value());
+    REQUIRE((*log)->cuts().size() == 1);
+    CHECK((*log)->cuts()[0].why == "a record that the root did not sign");
+    CHECK_FALSE((*log)->cuts()[0].torn_tail);
+    std::uint64_t kept = 0;
+    REQUIRE((*log)->for_each_recovered([&](const codec::RecordPtr&) { ++kept; }).has_value());
+    CHECK(kept == forged);
+    REQUIRE((*log)->publish(record(forged)).has_value());
+    REQUIRE((*log)->write(record(forged)).has_value());
+    CHECK(read(**RefitLog::open(directory.copy(), {}), forged)->bytes == record(forged)->bytes);
+  }
+}
+
 TEST_CASE("a record that does not follow the last one is refused") {
   const Directory directory;
   auto log = RefitLog::open(directory.path, {});
