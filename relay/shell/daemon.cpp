@@ -13,6 +13,8 @@
 #include "codec/checkpoint.hpp"
 #include "relay/admin/admin_server.hpp"
 #include "relay/shell/admin_api.hpp"
+#include "relay/shell/image_mending.hpp"
+#include "relay/shell/log_note.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -67,7 +69,7 @@ void check_image(Prepared& out) {
       !std::filesystem::exists(config.image.dir, error) || checkpoint.error().code == codec::errc::no_checkpoint;
   // A relay without an image gets one; what is there and cannot be read would be in the way of it.
   const bool root = config.role == config::Role::root;
-  if (!root && absent) return;
+  if (!root && (absent || can_be_mended(config.state_dir, config.image.dir))) return;
   out.findings.add({}, "image.dir: " + checkpoint.error().text() +
                            (root && absent ? "; put the checkpoint there that the fleet shall start from" : ""));
 }
@@ -84,6 +86,7 @@ HostStoreOptions store_options(const Prepared& prepared) {
                                                            : std::max(1u, std::thread::hardware_concurrency());
   options.is_root = config.role == config::Role::root;
   options.log.cache_bytes_max = config.limits.memory_bytes / 4;
+  options.note = log_note;
   return options;
 }
 

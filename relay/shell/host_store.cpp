@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cassert>
 #include <cerrno>
@@ -24,6 +25,14 @@ StoreResult<File> lock_state_directory(const std::filesystem::path& directory) {
     return system_error(errno, "lock", path.string());
   }
   return file;
+}
+
+/// False when the path leads to another file by now, or to none.
+bool is_still_there(const File& file) {
+  struct stat open_now {
+  }, named{};
+  return ::fstat(file.descriptor(), &open_now) == 0 && ::lstat(file.path().c_str(), &named) == 0 &&
+         open_now.st_dev == named.st_dev && open_now.st_ino == named.st_ino;
 }
 
 }  // namespace
@@ -93,6 +102,18 @@ std::filesystem::path HostStore::slot_path(unsigned worker) const {
   return options_.state_dir / fmt::format("slot-{}", worker);
 }
 
+StoreResult<File> HostStore::lock_image() {
+  if (!image_lock_ || !is_still_there(*image_lock_)) {
+    auto locked = Image::lock_directory(options_.image_dir);
+    if (!locked) return locked.error();
+    image_lock_ = std::move(*locked);
+  }
+  // A duplicate shares the lock: it ends with the last of them.
+  File shared(::fcntl(image_lock_->descriptor(), F_DUPFD_CLOEXEC, 0), image_lock_->path());
+  if (shared.descriptor() < 0) return system_error(errno, "lock", image_lock_->path().string());
+  return shared;
+}
+
 std::shared_ptr<OpenImage> HostStore::image() const {
   const std::scoped_lock lock(mutex_);
   return image_;
@@ -121,13 +142,17 @@ void HostStore::set_sync_target(std::shared_ptr<const SyncTarget> target) {
 std::string reason_code(const StoreError& error) {
   namespace errc = boost::system::errc;
   if (error.code == errc::no_space_on_device || error.code.value() == EDQUOT) return "DISK_FULL";
-  if (error.code == errc::read_only_file_system || error.code == errc::permission_denied) return "READ_ONLY";
+  // EPERM: the file is immutable (chattr +i) or append-only.
+  if (error.code == errc::read_only_file_system || error.code == errc::permission_denied ||
+      error.code == errc::operation_not_permitted)
+    return "READ_ONLY";
   if (error.code == store_errc::read_only) return "READ_ONLY";
   if (error.code == store_errc::already_locked) return "IMAGE_LOCKED";
   if (error.code == store_errc::mapping_fault) return "MAPPING_FAULT";
   if (error.code == store_errc::replaced) return "IMAGE_REPLACED";
   if (error.code == store_errc::symbolic_link || error.code == store_errc::hard_linked) return "NOT_OURS";
   if (error.code == store_errc::not_empty) return "IMAGE_DIR_NOT_EMPTY";
+  if (error.code == store_errc::engine_reads) return "ENGINE_READS";
   if (error.code == store_errc::corrupt || error.code == store_errc::not_in_log) return "CORRUPT";
   if (error.code.category() == codec::codec_category()) return "IMAGE_INVALID";
   return "IO_ERROR";

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,7 +16,7 @@
 
 #include "codec/record.hpp"
 #include "codec/signature.hpp"
-#include "relay/core/events.hpp"
+#include "relay/core/actions.hpp"
 #include "relay/store/applier.hpp"
 #include "relay/store/digest_table.hpp"
 #include "relay/store/image.hpp"
@@ -65,6 +66,8 @@ struct HostStoreOptions {
   unsigned apply_threads = 1;
   bool is_root = false;
   LogLimits log;
+  /// What an operator may want to read and no event tells. Called from any thread that uses the store.
+  std::function<void(const Note&)> note = [](const Note&) {};
 };
 
 class HostStore {
@@ -87,6 +90,16 @@ class HostStore {
   /// Makes record() durable; on failure record() is put back to what the disk has.
   [[nodiscard]] StoreResult<void> save_ledger();
   [[nodiscard]] std::filesystem::path slot_path(unsigned worker) const;
+  /// The files of the image without their tensors' bytes, as they were when it was last opened (image_shape.hpp).
+  [[nodiscard]] std::filesystem::path shape_path() const { return shape_file(options_.state_dir); }
+  [[nodiscard]] static std::filesystem::path shape_file(const std::filesystem::path& state_dir) {
+    return state_dir / "image-shape";
+  }
+  /// The image directory's lock, held from the first call on: an image can be opened anew without letting go of it.
+  [[nodiscard]] StoreResult<File> lock_image();
+  void note(Note::Level level, std::string code, std::string text) const {
+    options_.note(Note{level, std::move(code), std::move(text)});
+  }
 
   // --- any thread
   [[nodiscard]] std::shared_ptr<OpenImage> image() const;
@@ -111,6 +124,7 @@ class HostStore {
   codec::ContentVerifier verifier_;
   std::optional<codec::ContentSigner> signer_;
   File lock_;
+  std::optional<File> image_lock_;
   Ledger ledger_;
   LedgerRecord record_, saved_;
   std::unique_ptr<RefitLog> log_;

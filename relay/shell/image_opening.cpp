@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "codec/payloads.hpp"
+#include "relay/shell/image_mending.hpp"
 #include "relay/shell/root_store.hpp"
 
 namespace deltarelay::relay {
@@ -127,6 +128,9 @@ Event not_proved(HostStore& store, const std::string& why) {
             "{} is not version {} as the ledger states: {}. Try: put the checkpoint of that version back and restart",
             store.options().image_dir.string(), raw(store.record().committed), why),
         false};
+  store.note(Note::Level::warn, "IMAGE_DAMAGED",
+             fmt::format("{} is not version {} as the ledger states: {}; block sync brings it back",
+                         store.options().image_dir.string(), raw(store.record().committed), why));
   return ImageOpened{};
 }
 
@@ -153,7 +157,9 @@ Event prove(HostStore& store, OpenImage& image, std::vector<codec::Digest> found
 }  // namespace
 
 StoreResult<std::shared_ptr<OpenImage>> open_directory(HostStore& store) {
-  auto image = Image::open(store.options().image_dir, store.options().block_bytes);
+  auto lock = store.lock_image();
+  if (!lock) return lock.error();
+  auto image = Image::open(store.options().image_dir, store.options().block_bytes, std::move(*lock));
   if (!image) return image.error();
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(store.options().state_dir, error))
@@ -165,12 +171,16 @@ StoreResult<std::shared_ptr<OpenImage>> open_directory(HostStore& store) {
     if (!worker) return worker.error();
     workers.push_back(std::move(*worker));
   }
+  if (!store.options().is_root) remember_shape(store, **image);
   return std::make_shared<OpenImage>(std::move(*image), std::move(workers));
 }
 
 Event open_image(HostStore& store, const std::atomic<bool>& cancel) {
   const HostStoreOptions& options = store.options();
-  if (!options.is_root && holds_no_checkpoint(options.image_dir, options.block_bytes)) return ImageOpened{};
+  if (!options.is_root) {
+    if (auto mended = mend_image(store); !mended) return failed(mended.error());
+    if (holds_no_checkpoint(options.image_dir, options.block_bytes)) return ImageOpened{};
+  }
   auto opened = open_directory(store);
   if (!opened) return failed(opened.error());
   store.set_image(*opened);

@@ -16,8 +16,8 @@
 namespace deltarelay::relay {
 
 /// State thread. Opens, finishes interrupted copies, hashes; a root without a ledger seals its image as the first
-/// version. Sets image() and table(). A relay whose directory holds no checkpoint is ImageOpened with version 0.
-/// Returns ImageOpened or ImageFailed.
+/// version, a relay makes shards again that were cut short or taken away (image_mending.hpp). Sets image() and table().
+/// A relay whose directory holds no checkpoint is ImageOpened with version 0. Returns ImageOpened or ImageFailed.
 [[nodiscard]] Event open_image(HostStore& store, const std::atomic<bool>& cancel);
 
 /// Image and workers alone, without proof: for a directory that block sync has just made.

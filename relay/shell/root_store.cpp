@@ -4,8 +4,8 @@
 #include <cassert>
 
 #include "codec/companion_files.hpp"
-#include "codec/input_file.hpp"
 #include "codec/limits.hpp"
+#include "relay/store/image_shape.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -25,42 +25,11 @@ StoreError from_codec(const codec::Failure& failure) {
   return {failure.code, "read", failure.where, 0};
 }
 
-codec::Checked<std::vector<std::byte>> read_range(const std::filesystem::path& path, std::uint64_t bytes,
-                                                  std::uint64_t bytes_max) {
-  auto file = codec::InputFile::open(path);
-  if (!file) return file.error();
-  const std::uint64_t wanted = bytes == 0 ? file->identity().bytes : bytes;
-  if (wanted > bytes_max)
-    return codec::Failure{make_error_code(codec::errc::table_too_large), path.string(),
-                          "the file is too large to travel"};
-  std::vector<std::byte> content(wanted);
-  if (auto read = file->read_at(0, content); !read) return read.error();
-  if (auto same = file->check_unchanged(); !same) return same.error();
-  return content;
-}
-
-codec::Checked<codec::LayoutPayload> describe_layout(const codec::Checkpoint& checkpoint) {
-  codec::LayoutPayload out;
-  out.layout = checkpoint.layout()->encode();
-  for (const codec::ShardFile& shard : checkpoint.shards()) {
-    auto header = read_range(checkpoint.directory() / shard.name, shard.header_bytes, codec::table_payload_bytes_max);
-    if (!header) return header.error();
-    out.shards.push_back({shard.name, shard.identity.bytes, std::move(*header)});
-  }
-  std::ranges::sort(out.shards, {}, &codec::ShardSkeleton::name);
-  if (checkpoint.has_index()) {
-    auto index = read_range(checkpoint.directory() / codec::index_file_name, 0, codec::table_payload_bytes_max);
-    if (!index) return index.error();
-    out.index_json = std::move(*index);
-  }
-  return out;
-}
-
 }  // namespace
 
 StoreResult<void> seal_first_version(HostStore& store, const OpenImage& image, std::vector<codec::Digest> digests) {
   const codec::Checkpoint& checkpoint = image.image().checkpoint();
-  auto layout = describe_layout(checkpoint);
+  auto layout = describe_files(checkpoint);
   if (!layout) return from_codec(layout.error());
   auto companions = codec::read_companions(checkpoint);
   if (!companions) return from_codec(companions.error());

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "relay/shell/image_opening.hpp"
+#include "relay/shell/log_note.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -227,9 +228,7 @@ void Shell::note(Note::Level level, std::string code, std::string text) {
 }
 
 void Shell::perform(const Note& action) {
-  constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                  spdlog::level::err};
-  spdlog::log(levels[static_cast<std::size_t>(action.level)], "{} {}", action.code, action.text);
+  log_note(action);
 }
 
 // ------------------------------------------------------------------------------------------------ views, end

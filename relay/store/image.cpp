@@ -26,7 +26,9 @@ unsigned public_mode(const std::filesystem::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_mode & 0777 : 0644;
 }
 
-StoreResult<File> lock_directory(const std::filesystem::path& directory) {
+}  // namespace
+
+StoreResult<File> Image::lock_directory(const std::filesystem::path& directory) {
   const auto path = directory / lock_name;
   File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640), path);
   if (file.descriptor() < 0) {
@@ -41,11 +43,14 @@ StoreResult<File> lock_directory(const std::filesystem::path& directory) {
   return file;
 }
 
-}  // namespace
-
 StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& directory, std::uint32_t block_bytes) {
   auto lock = lock_directory(directory);
   if (!lock) return lock.error();
+  return open(directory, block_bytes, std::move(*lock));
+}
+
+StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& directory, std::uint32_t block_bytes,
+                                                File lock) {
   // create() ends by removing this file: with it, the shards may be anything.
   if (std::error_code none; std::filesystem::exists(directory / unfinished_name, none))
     return refused(store_errc::corrupt, "open unfinished image", directory);
@@ -55,7 +60,7 @@ StoreResult<std::unique_ptr<Image>> Image::open(const std::filesystem::path& dir
     return StoreError{failure.code, "open checkpoint" + (failure.why.empty() ? "" : " (" + failure.why + ")"),
                       failure.where.empty() ? directory.string() : failure.where, 0};
   }
-  std::unique_ptr<Image> image(new Image(std::move(*lock), std::move(*checkpoint)));
+  std::unique_ptr<Image> image(new Image(std::move(lock), std::move(*checkpoint)));
   for (const auto& shard : image->checkpoint_.shards())
     if (auto done = image->open_shard(shard); !done) return done.error();
   return image;
@@ -132,21 +137,31 @@ StoreResult<void> Image::write_companion(const codec::FilePayload& file) const {
   return replace_file(FileOps::real(), path, file.content, public_mode(path));
 }
 
-StoreResult<bool> Image::try_hold_engines() {
-  if (engine_lock_) return true;
-  const auto path = checkpoint_.directory() / engine_lock_name;
+StoreResult<std::optional<File>> Image::hold_engines_of(const std::filesystem::path& directory) {
+  const auto path = directory / engine_lock_name;
   // Readable by all, for engines run as other users and a shared flock needs no more than that.
   File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), path);
   if (file.descriptor() < 0) return system_error(errno, "lock", path.string());
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return false;
+    if (errno == EWOULDBLOCK) return std::optional<File>();
     return system_error(errno, "lock", path.string());
   }
-  engine_lock_ = std::move(file);
-  return true;
+  return std::optional<File>(std::move(file));
+}
+
+StoreResult<bool> Image::try_hold_engines() {
+  if (engine_lock_) return true;
+  auto held = hold_engines_of(checkpoint_.directory());
+  if (!held) return held.error();
+  engine_lock_ = std::move(*held);
+  return engine_lock_.has_value();
 }
 
 StoreResult<void> Image::write_marker(const ImageMarker& marker) const {
+  return write_marker_to(checkpoint_.directory(), marker);
+}
+
+StoreResult<void> Image::write_marker_to(const std::filesystem::path& directory, const ImageMarker& marker) {
   boost::json::object out;
   out["schema"] = 1;
   out["version"] = std::to_string(raw(marker.version));
@@ -157,7 +172,7 @@ StoreResult<void> Image::write_marker(const ImageMarker& marker) const {
   for (const auto& name : marker.changed_tensors) changed.emplace_back(name);
   out["changed_tensors"] = std::move(changed);
   const std::string text = boost::json::serialize(out) + "\n";
-  const auto path = checkpoint_.directory() / "deltarelay.json";
+  const auto path = directory / "deltarelay.json";
   return replace_file(FileOps::real(), path, std::as_bytes(std::span(text)), public_mode(path));
 }
 

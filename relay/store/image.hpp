@@ -37,11 +37,22 @@ class Image {
   /// ENOSPC.
   [[nodiscard]] static StoreResult<std::unique_ptr<Image>> open(const std::filesystem::path& directory,
                                                                 std::uint32_t block_bytes);
+  /// The same under a lock that is held already, for a daemon that opens its image anew.
+  [[nodiscard]] static StoreResult<std::unique_ptr<Image>> open(const std::filesystem::path& directory,
+                                                                std::uint32_t block_bytes, File lock);
+  /// The lock that keeps other daemons out: its holder is the only one that writes. Errors: already_locked, read_only.
+  [[nodiscard]] static StoreResult<File> lock_directory(const std::filesystem::path& directory);
   /// Makes the shards and the index of an image whose tensors are all zero. The directory is absent, empty, or left
   /// behind by a create() that did not end. Errors: not_empty, corrupt (a name with a slash, a header longer than its
   /// file).
   [[nodiscard]] static StoreResult<void> create(const std::filesystem::path& directory,
                                                 const codec::LayoutPayload& layout);
+
+  /// Makes the files of `shape` whole again that damaged_files() named: zeros where weights were, after `marker` says
+  /// that the image is no version. REQUIRES the directory's lock. Errors: engine_reads, hard_linked, and those of the
+  /// file system.
+  [[nodiscard]] static StoreResult<void> mend(const std::filesystem::path& directory, const codec::LayoutPayload& shape,
+                                              const std::vector<std::string>& names, const ImageMarker& marker);
 
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
@@ -68,6 +79,10 @@ class Image {
     File file;
     std::uint64_t bytes = 0;
   };
+  /// The lock against engines; nullopt while one reads.
+  [[nodiscard]] static StoreResult<std::optional<File>> hold_engines_of(const std::filesystem::path& directory);
+  [[nodiscard]] static StoreResult<void> write_marker_to(const std::filesystem::path& directory,
+                                                         const ImageMarker& marker);
   Image(File lock, codec::Checkpoint checkpoint) : lock_(std::move(lock)), checkpoint_(std::move(checkpoint)) {}
   [[nodiscard]] StoreResult<void> open_shard(const codec::ShardFile& shard);
 

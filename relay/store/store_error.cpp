@@ -19,9 +19,12 @@ class StoreCategory final : public boost::system::error_category {
       case store_errc::symbolic_link: return "symbolic links are not followed; put the file itself there";
       case store_errc::hard_linked: return "the file has other hard links; make a copy of its own (cp --reflink=auto)";
       case store_errc::read_only: return "cannot be written; check owner, mode and mount options";
-      case store_errc::replaced: return "the file was truncated or replaced while it was in use; restart to open it anew";
+      case store_errc::replaced:
+        return "the file was truncated, removed or replaced while it was in use";
       case store_errc::mapping_fault: return "a mapped page could not be read or written; check disk and file size";
       case store_errc::not_empty: return "the directory is not empty";
+      case store_errc::engine_reads:
+        return "an engine reads the image and holds deltarelay.lock";
     }
     return "unknown store error";
   }

@@ -12,16 +12,17 @@ namespace deltarelay::relay {
 
 enum class store_errc {
   ok = 0,
-  corrupt,          ///< content that its own checksum refutes
-  out_of_order,     ///< a log record that does not follow its predecessor
-  not_in_log,       ///< never received, cut off at recovery, or dropped
-  already_locked,   ///< another process has the directory
-  symbolic_link,    ///< would lead a write out of the directory
-  hard_linked,      ///< somebody else has the file too
-  read_only,        ///< no permission or no support for a shared writable mapping
-  replaced,         ///< the path no longer names the file that is open, or its size changed
-  mapping_fault,    ///< SIGBUS: the pages behind a mapping are gone
-  not_empty,        ///< a directory that must be empty is not
+  corrupt,         ///< content that its own checksum refutes
+  out_of_order,    ///< a log record that does not follow its predecessor
+  not_in_log,      ///< never received, cut off at recovery, or dropped
+  already_locked,  ///< another process has the directory
+  symbolic_link,   ///< would lead a write out of the directory
+  hard_linked,     ///< somebody else has the file too
+  read_only,       ///< no permission or no support for a shared writable mapping
+  replaced,        ///< the path no longer names the file that is open, or its size changed
+  mapping_fault,   ///< SIGBUS: the pages behind a mapping are gone
+  not_empty,       ///< a directory that must be empty is not
+  engine_reads,    ///< an engine holds the image's lock
 };
 
 [[nodiscard]] const boost::system::error_category& store_category() noexcept;

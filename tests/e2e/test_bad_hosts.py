@@ -70,6 +70,27 @@ class BadHosts(FleetCase):
     def test_a_shard_that_was_taken_away(self):
         self.spoiled_then_published(lambda relay: largest_shard(relay).unlink())
 
+    def test_shards_that_were_cut_short_or_taken_away_while_the_daemons_were_down(self):
+        fleet = self.fleet()
+        fleet.start_all()
+        fleet.wait_converged(1)
+        for name in ("us-1", "eu-1"):
+            self.assertEqual(0, fleet[name].stop())
+        os.truncate(largest_shard(fleet["us-1"]), 4096)
+        largest_shard(fleet["eu-1"]).unlink()
+        for name in ("us-1", "eu-1"):
+            fleet[name].start()
+        fleet.wait_converged(1)
+        fleet.assert_images(self.first)
+
+    def test_a_root_with_a_shard_cut_short_does_not_start_and_names_it(self):
+        fleet = self.fleet()
+        shard = largest_shard(fleet.root)
+        os.truncate(shard, shard.stat().st_size - 4096)
+        ran = run(BIN / "relayd", "--config", fleet.root.config, seconds=20)
+        self.assertEqual(3, ran.code, ran)
+        self.assertIn(shard.name, ran.err + ran.out)
+
     def test_a_second_daemon_on_the_same_directories_does_not_start(self):
         fleet = self.fleet()
         fleet.start_all()

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "relay/shell/sync_store.hpp"
 #include "tests/relay/shell/host_bench.hpp"
+#include "tests/relay/shell/host_sync.hpp"
 
 using namespace deltarelay;
 using namespace deltarelay::relay;
@@ -112,40 +112,6 @@ TEST_SUITE("relay/shell/refit_store") {
 }
 
 TEST_SUITE("relay/shell/sync_store") {
-  namespace {
-
-  SyncDigests all_digests(const HostStore& host) {
-    const auto digests = sync_digests(host);
-    REQUIRE(digests);
-    return SyncDigests{0, *digests};
-  }
-
-  /// Manifest, table, files and blocks from one host to another; the version it is at then.
-  CommitSaved sync(HostStore& from, HostStore& to, SyncReceiver& receiver) {
-    const ImageState state = image_state_of(from.record());
-    const auto failed = receiver.prepare(PrepareSync{state.layout_record, state.end_record});
-    if (failed) FAIL(failed->text);
-    REQUIRE(std::holds_alternative<SyncPrepared>(receiver.begin(never)));
-    CHECK_FALSE(receiver.store_digests(StoreSyncDigests{0, all_digests(from).digests}));
-    const auto compared = receiver.compare();
-    REQUIRE(compared);
-    REQUIRE(std::holds_alternative<SyncCompared>(*compared));
-    const auto end = codec::EndPayload::decode(state.end_record->payload());
-    REQUIRE(end.has_value());
-    for (const codec::CompanionFile& named : end->companions)
-      CHECK(receiver.apply_file(ApplySyncFile{read_sync_file(from, named)->file_payload}).empty());
-    const ServedBlocks served = read_sync_blocks(from, std::get<SyncCompared>(*compared).missing);
-    CHECK(served.unavailable.empty());
-    for (const SyncBlocks& message : served.messages)
-      CHECK(apply_sync_blocks(to,
-                              ApplySyncBlocks{message.frame_payload, std::get<SyncCompared>(*compared).missing, false})
-                .refused.empty());
-    REQUIRE(receiver.files_complete());
-    return receiver.save(SaveSynced{state.version});
-  }
-
-  }  // namespace
-
   TEST_CASE("an empty host becomes the parent's version, shard by shard and byte by byte") {
     Bench bench;
     auto relay = bench.mesh.open("relay");
@@ -168,7 +134,7 @@ TEST_SUITE("relay/shell/sync_store") {
     REQUIRE_FALSE(receiver.prepare(PrepareSync{state.layout_record, state.end_record}));
     REQUIRE(std::holds_alternative<SyncPrepared>(receiver.begin(never)));
     CHECK(relay->record().committed == Version{});
-    CHECK_FALSE(receiver.store_digests(StoreSyncDigests{0, all_digests(*bench.root).digests}));
+    CHECK_FALSE(receiver.store_digests(StoreSyncDigests{0, all_digests(*bench.root)}));
     const auto compared = receiver.compare();
     REQUIRE(compared);
     CHECK(std::get<SyncCompared>(*compared).missing == std::vector<std::uint64_t>{0, 2, 5});
@@ -190,7 +156,7 @@ TEST_SUITE("relay/shell/sync_store") {
 
     REQUIRE_FALSE(receiver.prepare(PrepareSync{state.layout_record, state.end_record}));
     REQUIRE(std::holds_alternative<SyncPrepared>(receiver.begin(never)));
-    auto digests = all_digests(*bench.root).digests;
+    auto digests = all_digests(*bench.root);
     digests[1].bytes[0] ^= std::byte{1};
     CHECK_FALSE(receiver.store_digests(StoreSyncDigests{0, digests}));
     const auto compared = receiver.compare();
