@@ -15,6 +15,8 @@ struct BlockDecoder::State {
   PrefixCode code;
   ClassDecoder classes;
   PlanesDecoder planes;
+
+  Result<void> decode_whole(const FrameEntry& entry, DType dtype, Bytes base, MutableBytes out);
 };
 
 BlockDecoder::BlockDecoder() : state_(std::make_unique<State>()) {}
@@ -22,12 +24,20 @@ BlockDecoder::BlockDecoder(BlockDecoder&&) noexcept = default;
 BlockDecoder& BlockDecoder::operator=(BlockDecoder&&) noexcept = default;
 BlockDecoder::~BlockDecoder() = default;
 
-Result<void> BlockDecoder::decode(const FrameEntry& entry, Bytes tables, DType dtype, Bytes base, MutableBytes out) {
+Result<Digest> BlockDecoder::decode(const FrameEntry& entry, Bytes tables, DType dtype, Bytes base, MutableBytes out) {
   if (out.empty() || out.size() > block_bytes_max) return errc::block_size_mismatch;
   if (needs_base(entry.encoding)) {
     if (base.empty()) return errc::base_required;
     if (base.size() != out.size()) return errc::block_size_mismatch;
   }
+  if (entry.encoding == Encoding::class_rans)
+    return state_->classes.decode(entry.data, tables, block_width(dtype, out.size()), base, out);
+  if (auto done = state_->decode_whole(entry, dtype, base, out); !done) return done.error();
+  return digest_of(out);
+}
+
+// The encodings that do not hash as they go.
+Result<void> BlockDecoder::State::decode_whole(const FrameEntry& entry, DType dtype, Bytes base, MutableBytes out) {
   switch (entry.encoding) {
     case Encoding::raw:
       return decode_raw(entry.data, out);
@@ -36,11 +46,11 @@ Result<void> BlockDecoder::decode(const FrameEntry& entry, Bytes tables, DType d
     case Encoding::xor_lz4:
       return decode_xor_lz4(entry.data, base, out);
     case Encoding::sparse:
-      return decode_sparse(entry.data, block_width(dtype, out.size()), base, out, state_->code);
+      return decode_sparse(entry.data, block_width(dtype, out.size()), base, out, code);
     case Encoding::class_rans:
-      return state_->classes.decode(entry.data, tables, block_width(dtype, out.size()), base, out);
+      break;
     case Encoding::dense_planes:
-      return state_->planes.decode(entry.data, block_width(dtype, out.size()), out);
+      return planes.decode(entry.data, block_width(dtype, out.size()), out);
   }
   return errc::unknown_encoding;
 }

@@ -7,7 +7,7 @@
 namespace deltarelay::codec {
 namespace {
 
-kernels::Xxh3Kernel pick_kernel() noexcept {
+const kernels::Xxh3Kernels& kernels_here() noexcept {
 #if defined(__x86_64__)
   switch (kernels::cpu_level()) {
     case kernels::CpuLevel::avx512:
@@ -21,12 +21,29 @@ kernels::Xxh3Kernel pick_kernel() noexcept {
   return kernels::xxh3_portable;
 }
 
+unsigned char* bytes_of(Digest& digest) noexcept {
+  return reinterpret_cast<unsigned char*>(digest.bytes.data());
+}
+
 }  // namespace
 
 Digest digest_of(Bytes data) noexcept {
-  static const kernels::Xxh3Kernel kernel = pick_kernel();
   Digest out;
-  kernel(data.data(), data.size(), reinterpret_cast<unsigned char*>(out.bytes.data()));
+  kernels_here().digest(data.data(), data.size(), bytes_of(out));
+  return out;
+}
+
+void DigestStream::reset() noexcept {
+  kernels_here().reset(&state_);
+}
+
+void DigestStream::update(Bytes data) noexcept {
+  kernels_here().update(&state_, data.data(), data.size());
+}
+
+Digest DigestStream::digest() const noexcept {
+  Digest out;
+  kernels_here().finish(&state_, bytes_of(out));
   return out;
 }
 

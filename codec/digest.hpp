@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "codec/kernels/xxh3.hpp"
 #include "codec/types.hpp"
 
 namespace deltarelay::codec {
@@ -21,6 +22,19 @@ struct Digest {
 
 /// XXH3-128, seed 0, of `data`; the same for any split of the data (streaming equals one-shot).
 [[nodiscard]] Digest digest_of(Bytes data) noexcept;
+
+/// The digest of bytes that come piece by piece: what is written or read is hashed while it is in the nearest cache.
+class DigestStream {
+ public:
+  DigestStream() noexcept { reset(); }
+  void reset() noexcept;
+  void update(Bytes data) noexcept;
+  /// Of everything since reset(); more may follow.
+  [[nodiscard]] Digest digest() const noexcept;
+
+ private:
+  kernels::Xxh3State state_;
+};
 
 /// Digest of the concatenated 16-byte digests: the digest of a tensor, or of a whole image.
 [[nodiscard]] Digest digest_of(std::span<const Digest> list) noexcept;

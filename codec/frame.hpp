@@ -101,10 +101,11 @@ class BlockDecoder {
   ~BlockDecoder();
 
   /// Decodes `entry` of a frame with shared `tables` into `out` (exactly the block's size; must not overlap base).
-  /// `base` has the size of `out` or is empty. Does not compare digests: the caller does, on `out`, before it uses it.
-  /// No input makes it read or write out of bounds, loop for long or allocate more than the block asks for. Errors:
-  /// base_required, block_size_mismatch, malformed_payload, truncated, trailing_bytes.
-  [[nodiscard]] Result<void> decode(const FrameEntry& entry, Bytes tables, DType dtype, Bytes base, MutableBytes out);
+  /// `base` has the size of `out` or is empty. Returns the digest of `out`, hashed while it was in the nearest cache:
+  /// the caller compares it with the entry's target before it uses `out`. No input makes it read or write out of
+  /// bounds, loop for long or allocate more than the block asks for. Errors: base_required, block_size_mismatch,
+  /// malformed_payload, truncated, trailing_bytes.
+  [[nodiscard]] Result<Digest> decode(const FrameEntry& entry, Bytes tables, DType dtype, Bytes base, MutableBytes out);
 
  private:
   struct State;

@@ -55,10 +55,12 @@ void FrameEncoder::State::add(const BlockInput& block) {
   if (block.base.empty()) {
     encoded.elements = block.next.size() / block_width(block.dtype, block.next.size());
     encoded.entry.encoding = encoder.encode_whole(block.dtype, block.next, data);
+    encoded.entry.target = digest_of(block.next);
   } else {
     assert(block.base.size() == block.next.size());
     const ScannedBlock scanned = encoder.scan(block);
     if (scanned.changed_count == 0) return;
+    encoded.entry.target = scanned.target;
     encoded.elements = scanned.elements();
     encoded.changed_elements = scanned.changed_count;
     const std::optional<Encoding> encoding = encoder.encode_change(scanned, data);
@@ -70,7 +72,6 @@ void FrameEncoder::State::add(const BlockInput& block) {
     }
   }
   encoded.data_end = data.size();
-  encoded.entry.target = digest_of(block.next);
   blocks.push_back(encoded);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "codec/digest.hpp"
 #include "codec/dtype.hpp"
 #include "codec/kernels/cpu.hpp"
 #include "codec/types.hpp"
@@ -27,6 +28,7 @@ struct ScannedBlock {
   Bytes base, next;                        ///< equal sizes, a multiple of width
   std::span<const std::uint64_t> changed;  ///< kernels::scan_changes()
   std::size_t changed_count = 0;
+  Digest target;  ///< of next; set where something changed
 
   [[nodiscard]] std::size_t elements() const noexcept { return next.size() / width; }
 };

@@ -144,13 +144,14 @@ std::optional<Encoding> BlockEncoder::encode_bytes(DType dtype, Bytes base, Byte
 }
 
 ScannedBlock BlockEncoder::scan(const BlockInput& input) {
-  ScannedBlock block{input.dtype, block_width(input.dtype, input.next.size()), input.base, input.next, {}, 0};
+  ScannedBlock block{input.dtype, block_width(input.dtype, input.next.size()), input.base, input.next, {}, 0, {}};
   changed_.resize(kernels::mask_words(block.elements()));
   if (const auto model = model_of(block.dtype, block.width)) {
     class_.scan(*model, block, changed_.data());
   } else {
     block.changed_count = kernels::scan_changes(input.base, input.next, block.width, changed_.data());
     block.changed = changed_;
+    if (block.changed_count != 0) block.target = digest_of(block.next);
   }
   return block;
 }

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "codec/digest.hpp"
 #include "codec/encoding/changes.hpp"
 #include "codec/encoding/class_fit.hpp"
 #include "codec/encoding/class_model.hpp"
@@ -52,7 +53,8 @@ class ClassEncoder {
   /// A model for blocks like those in the sample; none when the frame has as many as it may.
   [[nodiscard]] std::optional<std::size_t> add_model(const ClassSample& sample);
   /// Scans a block and finds its changes under a model: what scan_changes() does, and the first half of collecting, in
-  /// one pass. Fills `mask` and `block.changed_count`. REQUIRES kernels::mask_words() words at `mask`.
+  /// one pass. Fills `mask`, `block.changed_count` and, where something changed, `block.target`. REQUIRES
+  /// kernels::mask_words() words at `mask`.
   void scan(std::size_t model, ScannedBlock& block, std::uint64_t* mask);
   /// Collects the block that was scanned last; returns its number. REQUIRES changed_count > 0.
   std::size_t collect(const ScannedBlock& block);
@@ -106,7 +108,8 @@ class ClassDecoder {
   ~ClassDecoder();
 
   /// Decodes into `out` over `base`: equal sizes, a multiple of `width`. `tables` are those of the block's frame.
-  [[nodiscard]] Result<void> decode(Bytes data, Bytes tables, unsigned width, Bytes base, MutableBytes out);
+  /// Returns the digest of `out`, hashed tile by tile as it is written.
+  [[nodiscard]] Result<Digest> decode(Bytes data, Bytes tables, unsigned width, Bytes base, MutableBytes out);
 
  private:
   struct Model;
@@ -114,7 +117,7 @@ class ClassDecoder {
   [[nodiscard]] Result<void> use_tables(Bytes tables);
   [[nodiscard]] Result<void> read_head(Bytes data, std::size_t elements, Block& block) const;
   [[nodiscard]] errc mark_changes(Block& block);
-  [[nodiscard]] errc apply(Block& block, unsigned width, Bytes base, MutableBytes out);
+  [[nodiscard]] errc apply(Block& block, unsigned width, Bytes base, MutableBytes out, DigestStream& digest);
 
   std::vector<std::byte> tables_;  // whose models these are
   std::vector<std::unique_ptr<Model>> models_;

@@ -193,7 +193,7 @@ errc ClassDecoder::mark_changes(Block& block) {
   return errc::ok;
 }
 
-errc ClassDecoder::apply(Block& block, unsigned width, Bytes base, MutableBytes out) {
+errc ClassDecoder::apply(Block& block, unsigned width, Bytes base, MutableBytes out, DigestStream& digest) {
   const std::size_t tile = tile_bytes / width;
   std::uint8_t* const keys = keys_.reserve(tile + slack);
   const std::array<std::uint8_t, 256>& context_of = block.model->context_of;
@@ -213,6 +213,7 @@ errc ClassDecoder::apply(Block& block, unsigned width, Bytes base, MutableBytes 
     kernels::rans_decode(block.coder, block.model->step_slots.data(), keys, done, found, tokens_.data());
     put_steps(width, {tokens_.data(), found}, raw, steps_.data());
     kernels::apply_steps(old, width, elements, changed_.data(), steps_.data(), out.data() + first * width);
+    digest.update(out.subspan(first * width, elements * width));
     done += found;
   }
   // A mark past the members of its class was never met.
@@ -222,10 +223,10 @@ errc ClassDecoder::apply(Block& block, unsigned width, Bytes base, MutableBytes 
   return end ? errc::ok : static_cast<errc>(end.error().value());
 }
 
-Result<void> ClassDecoder::decode(Bytes data, Bytes tables, unsigned width, Bytes base, MutableBytes out) {
-  if (auto read = use_tables(tables); !read) return read;
+Result<Digest> ClassDecoder::decode(Bytes data, Bytes tables, unsigned width, Bytes base, MutableBytes out) {
+  if (auto read = use_tables(tables); !read) return read.error();
   Block block;
-  if (auto read = read_head(data, out.size() / width, block); !read) return read;
+  if (auto read = read_head(data, out.size() / width, block); !read) return read.error();
   if (block.model->step_tokens > step_token_count(width)) return errc::malformed_payload;
   block.model->make_ready();
 
@@ -234,14 +235,15 @@ Result<void> ClassDecoder::decode(Bytes data, Bytes tables, unsigned width, Byte
   const std::size_t before = marks_.size();
   marks_.reserve(marks_bytes);
   if (marks_.size() != before) std::memset(marks_.data(), 0, marks_.size());
+  DigestStream digest;
   errc why = mark_changes(block);
-  if (why == errc::ok) why = apply(block, width, base, out);
+  if (why == errc::ok) why = apply(block, width, base, out, digest);
   // For the next block, whose stride may differ.
   for (unsigned c = 0; c < class_count_max; ++c) {
     std::memset(marks_.data() + c * block.marks_stride, 0, block.marked_bytes[c]);
   }
   if (why != errc::ok) return why;
-  return {};
+  return digest.digest();
 }
 
 }  // namespace deltarelay::codec

@@ -145,8 +145,8 @@ std::optional<std::size_t> ClassEncoder::add_model(const ClassSample& sample) {
   return model_count_++;
 }
 
-// Tile by tile, so that the split finds in the nearest cache what the scan has read. Ranks and keys have room for as
-// many changes as there are elements; memory that no change reaches is never touched.
+// Tile by tile, so that split and hash find in the nearest cache what the scan has read. Ranks and keys have room for
+// as many changes as there are elements; memory that no change reaches is never touched.
 void ClassEncoder::scan(std::size_t model, ScannedBlock& block, std::uint64_t* mask) {
   assert(model < model_count_);
   scanned_model_ = model;
@@ -160,19 +160,22 @@ void ClassEncoder::scan(std::size_t model, ScannedBlock& block, std::uint64_t* m
   split_.steps = steps_.reserve(elements * width + slack);
   block.changed_count = 0;
   const std::size_t tile = scan_tile_bytes / width;
+  DigestStream digest;
   std::size_t split = 0;
   for (std::size_t first = 0; first < elements; first += tile) {
     const std::size_t end = std::min(first + tile, elements);
     const auto range = [&](Bytes of, std::size_t from) { return of.subspan(from * width, (end - from) * width); };
     block.changed_count +=
         kernels::scan_changes(range(block.base, first), range(block.next, first), width, mask + first / 64);
-    // Up to the first change there may be nothing to split for.
+    // Up to the first change there may be nothing to split and hash for.
     if (block.changed_count == 0) continue;
+    digest.update(range(block.next, split));
     kernels::class_split(models_[model]->map, range(block.base, split).data(), range(block.next, split).data(), width,
                          end - split, mask + split / 64, split_);
     split = end;
   }
   block.changed = {mask, kernels::mask_words(elements)};
+  if (block.changed_count != 0) block.target = digest.digest();
 }
 
 std::size_t ClassEncoder::collect(const ScannedBlock& scanned) {

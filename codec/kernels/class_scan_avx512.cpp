@@ -26,6 +26,14 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i load(const void* p) noexcept {
   return _mm512_loadu_si512(p);
 }
 
+// A zero that the compiler cannot see through. Expand and compress into a register wait for what the register held
+// before, also in their zeroing form (measured on Zen 5: 6 cycles each instead of 1), unless that was just zeroed.
+DELTARELAY_CLASS_AVX512_INLINE __m512i fresh_zero() noexcept {
+  __m512i zero = _mm512_setzero_si512();
+  asm("" : "+v"(zero));
+  return zero;
+}
+
 // The passes come back to memory after each tile; far enough ahead, the next lines are there when they do.
 constexpr std::size_t prefetch_bytes = 4096;
 DELTARELAY_CLASS_AVX512_INLINE void prefetch(const std::byte* p) noexcept {
@@ -93,9 +101,9 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i keys_of(const Tables& tables, const std::
 // The steps put where `changed` (its low bits) has ones, zeros elsewhere.
 template <unsigned width>
 DELTARELAY_CLASS_AVX512_INLINE __m512i expand(std::uint64_t changed, __m512i steps) noexcept {
-  if constexpr (width == 1) return _mm512_maskz_expand_epi8(changed, steps);
-  if constexpr (width == 2) return _mm512_maskz_expand_epi16(static_cast<__mmask32>(changed), steps);
-  if constexpr (width == 4) return _mm512_maskz_expand_epi32(static_cast<__mmask16>(changed), steps);
+  if constexpr (width == 1) return _mm512_mask_expand_epi8(fresh_zero(), changed, steps);
+  if constexpr (width == 2) return _mm512_mask_expand_epi16(fresh_zero(), static_cast<__mmask32>(changed), steps);
+  if constexpr (width == 4) return _mm512_mask_expand_epi32(fresh_zero(), static_cast<__mmask16>(changed), steps);
 }
 template <unsigned width>
 DELTARELAY_CLASS_AVX512_INLINE __m512i add(__m512i a, __m512i b) noexcept {
@@ -150,9 +158,10 @@ DELTARELAY_CLASS_AVX512_INLINE void put_changes(const Tile& tile, std::size_t co
 DELTARELAY_CLASS_AVX512_INLINE std::uint16_t* put_positions(std::uint64_t changed, __m512i first,
                                                             std::uint16_t* positions) noexcept {
   const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(32));
-  _mm512_storeu_si512(positions, _mm512_maskz_compress_epi16(static_cast<__mmask32>(changed), first));
+  _mm512_storeu_si512(positions, _mm512_mask_compress_epi16(fresh_zero(), static_cast<__mmask32>(changed), first));
   positions += count_of(changed & 0xffffffff);
-  _mm512_storeu_si512(positions, _mm512_maskz_compress_epi16(static_cast<__mmask32>(changed >> 32), second));
+  _mm512_storeu_si512(positions,
+                      _mm512_mask_compress_epi16(fresh_zero(), static_cast<__mmask32>(changed >> 32), second));
   return positions + count_of(changed >> 32);
 }
 
@@ -242,7 +251,7 @@ DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* b
       place_marks<false>(marks.bits, tile, some, changed);
     }
     for (std::size_t word = 0; word < some; ++word) {
-      _mm512_storeu_si512(keys_out, _mm512_maskz_compress_epi8(changed[word], load(tile.keys[word])));
+      _mm512_storeu_si512(keys_out, _mm512_mask_compress_epi8(fresh_zero(), changed[word], load(tile.keys[word])));
       keys_out += count_of(changed[word]);
     }
     words -= some;

@@ -14,6 +14,14 @@ namespace {
 
 constexpr unsigned half_lanes = 16;
 
+// A zero that the compiler cannot see through: as in class_scan_avx512.cpp, what is expanded or compressed into waits
+// for its old content otherwise.
+DELTARELAY_RANS_INLINE __m512i fresh_zero() noexcept {
+  __m512i zero = _mm512_setzero_si512();
+  asm("" : "+v"(zero));
+  return zero;
+}
+
 // One symbol in each lane of `valid`. REQUIRES 16 readable words at `words`.
 DELTARELAY_RANS_INLINE __m128i decode_half(__m512i& state, __m512i table, __mmask16 valid, const std::uint32_t* tables,
                                            const std::byte*& words) noexcept {
@@ -28,7 +36,7 @@ DELTARELAY_RANS_INLINE __m128i decode_half(__m512i& state, __m512i table, __mmas
   const __m512i read = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words)));
   words += 2 * std::popcount(static_cast<unsigned>(low));
   const __m512i filled =
-      _mm512_mask_or_epi32(next, low, _mm512_slli_epi32(next, 16), _mm512_maskz_expand_epi32(low, read));
+      _mm512_mask_or_epi32(next, low, _mm512_slli_epi32(next, 16), _mm512_mask_expand_epi32(fresh_zero(), low, read));
   state = _mm512_mask_mov_epi32(state, valid, filled);
   return _mm512_cvtepi32_epi8(_mm512_srli_epi32(slot, 24));
 }
@@ -92,7 +100,7 @@ DELTARELAY_RANS_INLINE void encode_half(__m512i& state, const std::uint16_t* sym
   const auto count = static_cast<unsigned>(std::popcount(static_cast<unsigned>(full)));
   words -= 2 * count;
   _mm256_mask_storeu_epi16(words, static_cast<__mmask16>((1u << count) - 1),
-                           _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(full, state)));
+                           _mm512_cvtepi32_epi16(_mm512_mask_compress_epi32(fresh_zero(), full, state)));
   const __m512i x = _mm512_mask_srli_epi32(state, full, state, 16);
   __m512i quotient = _mm512_cvttps_epu32(_mm512_mul_ps(_mm512_cvtepu32_ps(x), reciprocal));
   __m512i rest = _mm512_sub_epi32(x, _mm512_mullo_epi32(quotient, frequency));

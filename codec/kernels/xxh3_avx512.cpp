@@ -1,15 +1,8 @@
 // XXH3-128, compiled with the AVX512 options (codec/CMakeLists.txt). Reached through digest.cpp's dispatch only.
-#include "codec/kernels/xxh3.hpp"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "codec/kernels/xxh3_kernels.hpp"
 
 namespace deltarelay::codec::kernels {
 
-void xxh3_avx512(const void* data, size_t size, unsigned char* out) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));
-  for (size_t i = 0; i < sizeof canonical.digest; ++i) out[i] = canonical.digest[i];
-}
+const Xxh3Kernels xxh3_avx512 = xxh3_here;
 
 }  // namespace deltarelay::codec::kernels

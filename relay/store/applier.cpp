@@ -110,10 +110,13 @@ void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes table
     return;
   }
   next_.resize(current_.size());
-  if ((with_base && (base == nullptr || now != *base)) ||
-      !decoder_.decode(entry, tables, layout.tensor(entry.id.tensor).dtype,
-                       with_base ? codec::Bytes(current_) : codec::Bytes(), next_) ||
-      codec::digest_of(codec::Bytes(next_)) != entry.target) {
+  if (with_base && (base == nullptr || now != *base)) {
+    outcome.needs_repair.push_back(ordinal);
+    return;
+  }
+  const auto decoded = decoder_.decode(entry, tables, layout.tensor(entry.id.tensor).dtype,
+                                       with_base ? codec::Bytes(current_) : codec::Bytes(), next_);
+  if (!decoded || *decoded != entry.target) {
     outcome.needs_repair.push_back(ordinal);
     return;
   }

@@ -29,11 +29,12 @@ Coded encode(const std::vector<BlockPair>& pairs) {
   const auto model = encoder.add_model(sample);
   REQUIRE(model.has_value());
   for (const BlockPair& pair : pairs) {
-    ScannedBlock block{pair.dtype, block_width(pair.dtype, pair.next.size()), pair.base, pair.next, {}, 0};
+    ScannedBlock block{pair.dtype, block_width(pair.dtype, pair.next.size()), pair.base, pair.next, {}, 0, {}};
     std::vector<std::uint64_t> mask(kernels::mask_words(block.elements())), expected(mask.size());
     encoder.scan(*model, block, mask.data());
     CHECK(block.changed_count == kernels::scan_changes(pair.base, pair.next, block.width, expected.data()));
     CHECK(mask == expected);
+    CHECK(block.target == digest_of(pair.next));
     encoder.collect(block);
   }
   encoder.close();
@@ -42,7 +43,7 @@ Coded encode(const std::vector<BlockPair>& pairs) {
   return out;
 }
 
-Result<void> decode(Bytes data, Bytes tables, const BlockPair& pair, std::vector<std::byte>& out) {
+Result<Digest> decode(Bytes data, Bytes tables, const BlockPair& pair, std::vector<std::byte>& out) {
   const Exact exact_data(data), exact_tables(tables), exact_base(pair.base);
   const auto memory = std::make_unique<std::byte[]>(pair.base.size());
   const MutableBytes exact_out(memory.get(), pair.base.size());
@@ -58,6 +59,7 @@ std::size_t check_round_trip(const BlockPair& pair) {
   std::vector<std::byte> out;
   const auto decoded = decode(coded.blocks[0], coded.tables, pair, out);
   REQUIRE(decoded.has_value());
+  CHECK(*decoded == digest_of(Bytes(out)));
   CHECK(out == pair.next);
   return coded.blocks[0].size();
 }

@@ -43,14 +43,26 @@ void check_scan(ScanKernel kernel) {
   }
 }
 
-void check_xxh3(Xxh3Kernel kernel) {
+void check_xxh3(const Xxh3Kernels& kernels) {
   const auto data = pattern(5000, 1);
   for (std::size_t size = 0; size <= data.size(); size += size < 300 ? 1 : 97) {
     const Exact input(Bytes(data).first(size));
     XXH128_canonical_t expected;
     XXH128_canonicalFromHash(&expected, XXH3_128bits(data.data(), size));
     unsigned char out[16];
-    kernel(input.bytes().data(), size, out);
+    kernels.digest(input.bytes().data(), size, out);
+    CHECK(std::equal(out, out + 16, expected.digest));
+    // In pieces of growing size, the last of them nothing.
+    Xxh3State state;
+    kernels.reset(&state);
+    std::size_t at = 0;
+    for (std::size_t piece = 1; at < size; piece = piece * 2 + 1) {
+      const Exact part(Bytes(data).subspan(at, std::min(piece, size - at)));
+      kernels.update(&state, part.bytes().data(), part.bytes().size());
+      at += part.bytes().size();
+    }
+    kernels.update(&state, nullptr, 0);
+    kernels.finish(&state, out);
     CHECK(std::equal(out, out + 16, expected.digest));
   }
 }
@@ -92,6 +104,18 @@ TEST_SUITE("codec/kernels") {
         CHECK(scan_changes(a.bytes(), a.bytes(), width, mask.data()) == 0);
       }
     }
+  }
+
+  TEST_CASE("a digest stream begins anew at reset, and goes on after it was asked") {
+    const auto data = pattern(3000, 7);
+    DigestStream stream;
+    stream.update(Bytes(data).first(100));
+    stream.reset();
+    CHECK(stream.digest() == digest_of(Bytes{}));
+    stream.update(Bytes(data).first(2000));
+    CHECK(stream.digest() == digest_of(Bytes(data).first(2000)));
+    stream.update(Bytes(data).subspan(2000));
+    CHECK(stream.digest() == digest_of(Bytes(data)));
   }
 
   TEST_CASE("digests print as xxhsum -H2 prints them") {

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     promise(decoded.has_value() == twice.has_value(), "decoding depends on the block alone");
     promise(!decoded || std::memcmp(first.bytes().data(), second.bytes().data(), block_bytes) == 0,
             "decoding gives one result");
+    promise(!decoded || *decoded == digest_of(Bytes(first.bytes())), "the digest is that of the result");
     promise(decoded || has_base || !needs_base(entry.encoding) || decoded.error() == errc::base_required,
             "a missing base is named");
   }

@@ -59,7 +59,7 @@ struct Prepared {
     const auto model = encoder.add_model(sample);
     for (const BlockInput& block : blocks) {
       masks.emplace_back(kernels::mask_words(block.base.size() / 2));
-      ScannedBlock scanned{block.dtype, 2, block.base, block.next, {}, 0};
+      ScannedBlock scanned{block.dtype, 2, block.base, block.next, {}, 0, {}};
       encoder.scan(*model, scanned, masks.back().data());
       if (scanned.changed_count != 0) encoder.collect(scanned);
     }
@@ -153,7 +153,7 @@ void collect(benchmark::State& state) {
     encoder.clear();
     const auto model = encoder.add_model(sample);
     for (const BlockInput& block : blocks) {
-      ScannedBlock scanned{block.dtype, 2, block.base, block.next, {}, 0};
+      ScannedBlock scanned{block.dtype, 2, block.base, block.next, {}, 0, {}};
       encoder.scan(*model, scanned, mask.data());
       if (scanned.changed_count != 0) encoder.collect(scanned);
     }

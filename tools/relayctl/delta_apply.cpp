@@ -144,8 +144,8 @@ class Apply {
         next.resize(current.size());
         if (auto read = image_->read_block(entry.id, current); !read) return fail(context_, what_, read.error());
         const codec::Bytes base = codec::needs_base(entry.encoding) ? codec::Bytes(current) : codec::Bytes();
-        if (!decoder.decode(entry, frame->tables, tensor.dtype, base, next) ||
-            codec::digest_of(codec::Bytes(next)) != entry.target)
+        const auto decoded = decoder.decode(entry, frame->tables, tensor.dtype, base, next);
+        if (!decoded || *decoded != entry.target)
           return wrong_base(fmt::format("block {} of {} is at neither of them; ", raw(entry.id.block),
                                         codec::display_name(tensor.name)));
       }
