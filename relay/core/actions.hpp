@@ -37,6 +37,10 @@ struct SaveCommit { Version version; codec::RecordPtr end_record; };
 /// Wait for blocks being applied, then compare what `version` touched with the committed digests. -> BaseCompared
 struct CompareWithBase { Version version; };
 
+/// The files that are open are not the image any more: open and hash what is there, and apply nothing meanwhile.
+/// -> ImageOpened or ImageFailed
+struct ReopenImage {};
+
 // --- block sync, child side
 /// Verify the records, open or make the image, hash it. -> SyncPrepared or SyncFailed
 struct PrepareSync { codec::RecordPtr layout_record, end_record; };
@@ -75,10 +79,11 @@ struct Answer { std::uint64_t request = 0; Version version; std::string code, te
 /// Something an operator may want to read: a line in the log, an event in the list.
 struct Note { enum class Level : std::uint8_t { debug, info, warn, error } level; std::string code, text; };
 
-using Action = std::variant<ConnectTo, CloseLink, SendMessage, SendRecord, AppendRecord, DropRefit, MarkApplying, ApplyRecord, SyncImage,
-                            SaveCommit, CompareWithBase, PrepareSync, StoreSyncDigests, ApplySyncBlocks, ApplySyncFile,
-                            SaveSynced, SendSyncDigests, SendSyncBlocks, SendSyncFiles, SaveManifest, StartEncode, StopEncode,
-                            SaveDecision, Answer, Note>;
+using Action =
+    std::variant<ConnectTo, CloseLink, SendMessage, SendRecord, AppendRecord, DropRefit, MarkApplying, ApplyRecord,
+                 SyncImage, SaveCommit, CompareWithBase, ReopenImage, PrepareSync, StoreSyncDigests, ApplySyncBlocks,
+                 ApplySyncFile, SaveSynced, SendSyncDigests, SendSyncBlocks, SendSyncFiles, SaveManifest, StartEncode,
+                 StopEncode, SaveDecision, Answer, Note>;
 using Actions = std::vector<Action>;
 
 }  // namespace deltarelay::relay

@@ -47,7 +47,10 @@ struct Tick {};
 // --- store
 /// The image is open: `image` is what it is proved to be, or version 0.
 struct ImageOpened { ImageState image; };
+/// It cannot be opened, or what was open is not the image any more.
 struct ImageFailed { std::string code, text; bool retryable = true; };
+/// The code of any event of the store that found a file of the image truncated, removed or replaced under it.
+inline constexpr const char* image_replaced = "IMAGE_REPLACED";
 /// The log cannot be written; an empty code: it can again.
 struct LogFailed { std::string code, text; };
 struct FrameApplied {

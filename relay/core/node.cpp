@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <type_traits>
 
 #include "codec/payloads.hpp"
 
@@ -27,10 +28,25 @@ Node::Node(NodeConfig config)
   reports_.set_self(describe());
 }
 
+/// Whatever the store was doing when it found that a file of the image is another one by now.
+template <class StoreEvent>
+void Node::notice_replaced_image(const StoreEvent& event) {
+  if constexpr (requires { event.error_code; }) {
+    if (image_open_ && event.error_code == image_replaced) on(ImageFailed{event.error_code, event.error_text, true});
+  } else if constexpr (std::is_same_v<StoreEvent, SyncFailed>) {
+    if (image_open_ && event.code == image_replaced) on(ImageFailed{event.code, event.text, true});
+  }
+}
+
 Actions Node::handle(const Event& event, Instant now) {
   assert(out_.empty());
   now_ = now;
-  std::visit([this](const auto& e) { on(e); }, event);
+  std::visit(
+      [this](const auto& e) {
+        on(e);
+        notice_replaced_image(e);
+      },
+      event);
   report(false);
   return std::exchange(out_, {});
 }
@@ -117,10 +133,16 @@ void Node::on(const ImageOpened& event) {
 }
 
 void Node::on(const ImageFailed& event) {
-  image_open_ = false;
   image_error_code_ = event.code;
   image_error_text_ = event.text;
+  image_retryable_ = event.retryable;
   out_.push_back(Note{Note::Level::error, event.code, event.text});
+  if (!std::exchange(image_open_, false)) return;
+  // It was open: what was applied may have gone to files that no engine sees. Nothing counts until it is hashed anew.
+  image_ = ImageState{};
+  if (refit_.phase() != RefitNode::Phase::idle) refit_.undone();
+  sync_.finish();
+  out_.push_back(ReopenImage{});
 }
 
 void Node::on(const LogFailed& event) {
@@ -345,7 +367,7 @@ NodeRecord Node::describe() const {
     record.reason_text = text;
     record.retryable = retryable;
   };
-  failed(image_error_code_, image_error_text_, true);
+  failed(image_error_code_, image_error_text_, image_retryable_);
   failed(log_error_code_, log_error_text_, true);
   failed(refit_.error_code(), refit_.error_text(), true);
   failed(sync_.error_code(), sync_.error_text(), sync_.retryable());

@@ -117,6 +117,8 @@ class Node {
   void message(LinkId link, const SyncUnavailable& unavailable);
   void message(LinkId link, const SyncFile& file);
 
+  template <class StoreEvent>
+  void notice_replaced_image(const StoreEvent& event);
   void append(const codec::RecordPtr& record);
   void drop_old_refits();
   void start_refit_if_due();
@@ -139,6 +141,7 @@ class Node {
   Epoch epoch_{};
   ImageState image_;
   bool image_open_ = false;
+  bool image_retryable_ = true;
   std::string image_error_code_, image_error_text_, log_error_code_, log_error_text_;
   LogIndex log_;
   RefitNode refit_;

@@ -161,8 +161,8 @@ void Node::on(const FrameReceived& event) {
   // content.
   const RefitEntry* now = log_.find(header.version);
   const bool base_differs = now != nullptr && (now->base != image_.version || now->base_image != image_.image);
-  if (base_differs && now->decision == true && !sync_.running() && refit_.phase() == RefitNode::Phase::idle &&
-      header.version > image_.version)
+  if (image_open_ && base_differs && now->decision == true && !sync_.running() &&
+      refit_.phase() == RefitNode::Phase::idle && header.version > image_.version)
     sync_.become(out_, parent_link());
 }
 

@@ -32,6 +32,7 @@ constexpr Refusal refusals[] = {
     {"NOT_ROOT", 409, 6, "the same on the root's host; relayctl status names it"},
     {"USAGE", 400, 2, "relayctl help"},
     {"FENCED", 409, 8, "relayctl status on the root of the higher epoch"},
+    {image_replaced, 409, 6, "put the checkpoint of the committed version back, then restart relayd"},
     {"DISK_FULL", 507, 1, "free space in the state directory, then again"},
 };
 

@@ -149,7 +149,7 @@ std::string reason_code(const StoreError& error) {
   if (error.code == store_errc::read_only) return "READ_ONLY";
   if (error.code == store_errc::already_locked) return "IMAGE_LOCKED";
   if (error.code == store_errc::mapping_fault) return "MAPPING_FAULT";
-  if (error.code == store_errc::replaced) return "IMAGE_REPLACED";
+  if (error.code == store_errc::replaced) return image_replaced;
   if (error.code == store_errc::symbolic_link || error.code == store_errc::hard_linked) return "NOT_OURS";
   if (error.code == store_errc::not_empty) return "IMAGE_DIR_NOT_EMPTY";
   if (error.code == store_errc::engine_reads) return "ENGINE_READS";

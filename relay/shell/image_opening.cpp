@@ -179,13 +179,20 @@ Event open_image(HostStore& store, const std::atomic<bool>& cancel) {
   const HostStoreOptions& options = store.options();
   if (!options.is_root) {
     if (auto mended = mend_image(store); !mended) return failed(mended.error());
-    if (holds_no_checkpoint(options.image_dir, options.block_bytes)) return ImageOpened{};
+    if (holds_no_checkpoint(options.image_dir, options.block_bytes)) {
+      store.set_image(nullptr);  // what was open before is not there any more
+      store.set_table(nullptr);
+      return ImageOpened{};
+    }
   }
   auto opened = open_directory(store);
   if (!opened) return failed(opened.error());
   store.set_image(*opened);
   const bool has_version = raw(store.record().committed) != 0;
-  if (!has_version && !options.is_root) return ImageOpened{};  // block sync hashes it against the parent's
+  if (!has_version && !options.is_root) {
+    store.set_table(nullptr);
+    return ImageOpened{};  // block sync hashes it against the parent's
+  }
   auto found = hash_image((*opened)->image(), options.apply_threads, cancel);
   if (!found) return failed(found.error());
   if (has_version) return prove(store, **opened, std::move(*found));

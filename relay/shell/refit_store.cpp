@@ -10,6 +10,10 @@ namespace {
 
 constexpr StripeId only_stripe{0};
 
+/// What was asked for before the image was lost, and comes to its turn while it is not open.
+constexpr const char* not_open = "IMAGE_NOT_OPEN";
+constexpr const char* not_open_text = "the image is not open, or of no version";
+
 std::vector<std::string> tensors_of(const codec::Layout& layout, const std::vector<std::uint64_t>& ordinals) {
   std::vector<std::string> names;
   for (const std::uint64_t ordinal : ordinals) {
@@ -88,23 +92,28 @@ StoreResult<void> mark_committed(HostStore& store, std::vector<std::string> chan
 
 ImageSynced sync_image(HostStore& store, Version version) {
   const auto image = store.image();
+  const auto table = store.table();
+  if (!image || !table) return ImageSynced{version, {}, not_open, not_open_text};
   const auto fail = [&](const StoreError& error) { return ImageSynced{version, {}, reason_code(error), error.text()}; };
   if (auto same = image->image().check_identity(); !same) return fail(same.error());
   if (store.options().is_root)
     if (auto synced = image->image().sync(); !synced) return fail(synced.error());
-  return ImageSynced{version, codec::digest_of(std::span<const codec::Digest>(store.table()->fold())), "", ""};
+  return ImageSynced{version, codec::digest_of(std::span<const codec::Digest>(table->fold())), "", ""};
 }
 
 CommitSaved save_commit(HostStore& store, const SaveCommit& action) {
   const auto fail = [&](const StoreError& error) { return CommitSaved{{}, reason_code(error), error.text()}; };
   const auto image = store.image();
   const auto table = store.table();
+  if (!image || !table) return CommitSaved{{}, not_open, not_open_text};
   auto end = codec::EndPayload::decode(action.end_record->payload());
   assert(end);  // the log index decoded it before
   std::vector<codec::Digest> digests = table->fold();
   // The state before PREPARED was that this holds; asked again, because the ledger is what the host is believed by.
   if (codec::digest_of(std::span<const codec::Digest>(digests)) != end->image)
     return CommitSaved{{}, "IMAGE_DIGEST_MISMATCH", "the digest table is not the one that the root sealed"};
+  // Long may have passed since PREPARED: what was applied must be what engines see.
+  if (auto same = image->image().check_identity(); !same) return fail(same.error());
   if (auto written = write_companions(store, image->image(), action.version); !written) return fail(written.error());
   if (auto saved = store.ledger().save_digests(action.version, digests); !saved) return fail(saved.error());
   LedgerRecord& record = store.record();
@@ -126,12 +135,14 @@ BaseCompared compare_with_base(HostStore& store, Version version) {
   BaseCompared event{version, {}, "", ""};
   const auto image = store.image();
   const auto table = store.table();
+  if (!image || !table) return BaseCompared{version, {}, not_open, not_open_text};
   const codec::Layout& layout = image->layout();
   const auto fail = [&](const StoreError& error) {
     event.error_code = reason_code(error);
     event.error_text = error.text();
     return event;
   };
+  if (auto same = image->image().check_identity(); !same) return fail(same.error());
   std::set<std::uint64_t> touched;
   auto read = for_each_record(store, version, [&](const codec::RecordPtr& record) {
     if (record->header.type != codec::RecordType::frame) return true;

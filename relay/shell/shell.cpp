@@ -16,6 +16,7 @@ namespace {
 
 constexpr auto tick_interval = std::chrono::milliseconds(100);
 constexpr auto image_retry_after = std::chrono::seconds(10);
+constexpr auto image_watch_interval = std::chrono::seconds(2);
 constexpr auto goodbye_within = std::chrono::seconds(3);
 constexpr unsigned reader_threads = 2;
 
@@ -59,7 +60,8 @@ Shell::Shell(boost::asio::io_context& io, ShellParts parts)
       tick_timer_(core_),
       image_timer_(core_),
       files_timer_(state_),
-      engine_timer_(state_) {
+      engine_timer_(state_),
+      watch_timer_(state_) {
   const auto feed_any = [this](Event event) { feed(std::move(event)); };
   log_writer_ = std::make_unique<LogWriter>(parts_.store->log(), feed_any, [this](std::uint64_t bytes) {
     if (producer_) producer_->written(bytes);
@@ -129,6 +131,7 @@ codec::Checked<void> Shell::start() {
     listener_->start(
         [this](std::shared_ptr<net::Link> link, const net::PeerIdentity&) { add_link(std::move(link), false); });
     open_image_soon();
+    on_state([this] { watch_image(); });
     tick();
   });
   return {};
@@ -150,16 +153,32 @@ void Shell::restore_log() {
 }
 
 void Shell::open_image_soon() {
-  on_state([this] {
-    const Event event = open_image(*parts_.store, stopping_);
-    if (const auto* failure = std::get_if<ImageFailed>(&event); failure && failure->retryable)
-      on_core([this] {
-        image_timer_.expires_after(image_retry_after);
-        image_timer_.async_wait([this](boost::system::error_code ec) {
-          if (!ec && !stopping_) open_image_soon();
-        });
+  on_state([this] { open_image_now(); });
+}
+
+void Shell::open_image_now() {
+  const Event event = open_image(*parts_.store, stopping_);
+  watching_image_ = std::holds_alternative<ImageOpened>(event);
+  if (const auto* failure = std::get_if<ImageFailed>(&event); failure && failure->retryable)
+    on_core([this] {
+      image_timer_.expires_after(image_retry_after);
+      image_timer_.async_wait([this](boost::system::error_code ec) {
+        if (!ec && !stopping_) open_image_soon();
       });
-    feed(event);
+    });
+  feed(event);
+}
+
+void Shell::watch_image() {
+  // An idle host has no other occasion to see that its files are not those that engines open.
+  if (const auto image = parts_.store->image(); image && watching_image_)
+    if (auto same = image->image().check_identity(); !same && same.error().code == store_errc::replaced) {
+      watching_image_ = false;
+      feed(ImageFailed{reason_code(same.error()), same.error().text(), true});
+    }
+  watch_timer_.expires_after(image_watch_interval);
+  watch_timer_.async_wait([this](boost::system::error_code ec) {
+    if (!ec && !stopping_) watch_image();
   });
 }
 
@@ -278,6 +297,7 @@ void Shell::stop() {
   boost::asio::post(state_, [this] {
     engine_timer_.cancel();
     files_timer_.cancel();
+    watch_timer_.cancel();
   });
   apply_queue_->stop();
   log_writer_->stop();

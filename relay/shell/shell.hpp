@@ -94,6 +94,8 @@ class Shell {
   [[nodiscard]] NodeConfig node_config() const;
   void restore_log();
   void open_image_soon();
+  void open_image_now();  // state thread
+  void watch_image();     // state thread
   void tick();
   void feed(Event event);  // any thread
   void handle(const Event& event);
@@ -133,6 +135,7 @@ class Shell {
   void perform(const SyncImage& action);
   void perform(const SaveCommit& action);
   void perform(const CompareWithBase& action);
+  void perform(const ReopenImage& action);
   void perform(const PrepareSync& action);
   void perform(const StoreSyncDigests& action);
   void perform(const ApplySyncBlocks& action);
@@ -174,13 +177,14 @@ class Shell {
   std::vector<LinkId> children_without_files_;   // state thread
   std::uint64_t engine_wait_ = 0;                // state thread; a newer wait ends an older one
   bool engine_wait_told_ = false;                // state thread
+  bool watching_image_ = false;                  // state thread; from ImageOpened to the first file that is another one
   std::unique_ptr<RefitProducer> producer_;
 
   std::uint64_t requests_made_ = 0;
   std::map<std::uint64_t, Done> requests_;
   std::map<std::string, std::shared_ptr<const Export>> exports_;  // checked, about to be encoded; by directory
 
-  boost::asio::steady_timer tick_timer_, image_timer_, files_timer_, engine_timer_;
+  boost::asio::steady_timer tick_timer_, image_timer_, files_timer_, engine_timer_, watch_timer_;
   admin::RateMeter rates_;
   admin::History history_;
   admin::Time started_{};

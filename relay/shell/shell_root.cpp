@@ -22,8 +22,11 @@ void Shell::publish(const std::string& directory, std::optional<Version> version
   boost::asio::post(readers_, [this, directory, version, policy = std::move(policy), done = std::move(done)] {
     const auto image = parts_.store->image();
     std::optional<codec::Checked<std::shared_ptr<const Export>>> checked;
-    if (image) checked = Export::open(directory, image->layout());
-    on_core([this, directory, version, policy, done, checked] {
+    StoreResult<void> same;
+    if (image) same = image->image().check_identity();
+    if (image && same) checked = Export::open(directory, image->layout());
+    on_core([this, directory, version, policy, done, checked, same] {
+      if (!same) return done(RequestResult{{}, reason_code(same.error()), same.error().text()});
       if (!checked) return done(RequestResult{{}, "NOT_READY", "the root's image is not open yet"});
       const std::uint64_t request = ++requests_made_;
       requests_.emplace(request, done);
@@ -80,6 +83,10 @@ void Shell::perform(const StartEncode& action) {
   auto found = exports_.find(action.directory);
   if (found == exports_.end())
     return feed(EncodeEnded{action.version, "EXPORT_INVALID", "the export was never opened"});
+  const auto image = parts_.store->image();
+  const auto table = parts_.store->table();
+  if (!image || !table || !node_->image().end_record)
+    return feed(EncodeEnded{action.version, "IMAGE_REPLACED", "the root's image was lost before it could be read"});
   RefitOrder order;
   order.version = action.version;
   order.base = action.base;
@@ -87,7 +94,7 @@ void Shell::perform(const StartEncode& action) {
   order.mesh = parts_.store->options().mesh;
   order.base_image = node_->image().image;
   order.read_base = base_reader();
-  order.base_digests = parts_.store->table()->base();
+  order.base_digests = table->base();
   if (auto end = codec::EndPayload::decode(node_->image().end_record->payload()))
     order.base_companions = std::move(end->companions);
   order.source = found->second;

@@ -116,6 +116,20 @@ void Shell::perform(const CompareWithBase& action) {
   });
 }
 
+void Shell::perform(const ReopenImage&) {
+  apply_queue_->forget();
+  // The workers of the image that is left write to the slots that the next one's recovery reads.
+  apply_queue_->when_idle([this] {
+    on_state([this] {
+      ++engine_wait_;
+      waiting_for_files_.reset();
+      sync_receiver_.give_up();
+      release_engines();
+      open_image_now();
+    });
+  });
+}
+
 // ------------------------------------------------------------------------------------------------ block sync
 
 void Shell::perform(const PrepareSync& action) {

@@ -78,6 +78,7 @@ Event SyncReceiver::begin(const std::atomic<bool>& cancel) {
   record.committed = Version{};
   record.image = {};
   if (auto saved = store_.save_ledger(); !saved) return fail(saved.error());
+  if (auto same = image->image().check_identity(); !same) return fail(same.error());
   if (auto marked = mark_applying(store_, Version{}, version); !marked) return fail(marked.error());
   auto found = hash_image(image->image(), store_.options().apply_threads, cancel);
   if (!found) return fail(found.error());
@@ -109,6 +110,13 @@ std::optional<Event> SyncReceiver::compare() {
     if (found_[ordinal] != target_.digests[ordinal]) event.missing.push_back(ordinal);
   store_.set_sync_target(std::make_shared<SyncTarget>(target_));
   return event;
+}
+
+void SyncReceiver::give_up() {
+  active_ = begun_ = false;
+  found_ = {};
+  target_ = {};
+  store_.set_sync_target(nullptr);
 }
 
 std::string SyncReceiver::apply_file(const ApplySyncFile& action) {

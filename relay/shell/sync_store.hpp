@@ -33,6 +33,8 @@ class SyncReceiver {
   [[nodiscard]] bool files_complete() const { return active_ && files_missing_.empty(); }
   /// A manifest was taken and files of it are still to come: children cannot be given them yet.
   [[nodiscard]] bool waits_for_files() const { return active_ && !files_missing_.empty(); }
+  /// Forgets the manifest: what is still asked for it fails or does nothing.
+  void give_up();
   /// The image is the manifest's version.
   [[nodiscard]] CommitSaved save(const SaveSynced& action);
 

@@ -192,4 +192,52 @@ TEST_SUITE("relay/core/node") {
     CHECK(node.records().at("leaf").committed == Version{});
     CHECK(node.sync().running());
   }
+
+  TEST_CASE(
+      "files that are not the image any more: no version, nothing applied counts, and all begins again on what is "
+      "there") {
+    const Event losses[] = {FrameApplied{Version{8}, Sequence{1}, 0, 0, {}, image_replaced, "model.safetensors"},
+                            ImageSynced{Version{8}, {}, image_replaced, "model.safetensors"},
+                            CommitSaved{{}, image_replaced, "model.safetensors"},
+                            BaseCompared{Version{8}, {}, image_replaced, "model.safetensors"},
+                            SyncBlocksApplied{{}, {}, image_replaced, "model.safetensors"},
+                            SyncFailed{image_replaced, "model.safetensors", true},
+                            ImageFailed{image_replaced, "model.safetensors", true}};
+    for (const Event& loss : losses) {
+      CAPTURE(loss.index());
+      Node node = relay_node();
+      Instant now{};
+      (void)node.handle(ImageOpened{image_at(7)}, now);
+      attach(node, now, Mode::stream);
+      (void)node.handle(begin_of(8, 7), now);
+      (void)node.handle(sealed(8, 1, RecordType::frame), now);
+      (void)node.handle(sealed(8, 2, RecordType::frame), now);
+      CHECK(find<ReopenImage>(node.handle(loss, now)) != nullptr);
+      CHECK(find<ReopenImage>(node.handle(loss, now)) == nullptr);
+      (void)node.handle(FrameApplied{Version{8}, Sequence{2}, 1, 0, {}, "", ""}, now);
+      const NodeRecord lost = node.records().at("leaf");
+      CHECK(lost.state == NodeState::failed);
+      CHECK(lost.reason_code == image_replaced);
+      CHECK(lost.retryable);
+      CHECK(lost.committed == Version{});
+      CHECK(lost.frames_applied == 0);
+
+      // A decision that comes meanwhile begins no block sync: what is there may well be the version that it starts
+      // from.
+      CHECK(find<SendMessage>(node.handle(sealed(8, 3, RecordType::commit), now)) == nullptr);
+      CHECK_FALSE(node.sync().running());
+
+      const Actions opened = node.handle(ImageOpened{image_at(7)}, now);
+      REQUIRE(find<ApplyRecord>(opened) != nullptr);
+      CHECK(find<ApplyRecord>(opened)->position == LogPosition{Version{8}, Sequence{1}});
+      CHECK(find<CloseLink>(opened) != nullptr);  // the parent was told of another state
+      CHECK(node.records().at("leaf").committed == Version{7});
+    }
+  }
+
+  TEST_CASE("an image that will not be opened again without an operator is not said to be tried again") {
+    Node node = relay_node();
+    (void)node.handle(ImageFailed{"IMAGE_DAMAGED", "block 3", false}, Instant{});
+    CHECK_FALSE(node.records().at("leaf").retryable);
+  }
 }
