@@ -32,11 +32,14 @@ std::string fix_of_failure(const std::string& code, const std::string& node) {
   struct Fix {
     std::string_view code, text;
   };
-  static constexpr std::array<Fix, 4> known{{
+  static constexpr std::array<Fix, 7> known{{
       {"DISK_FULL", "free space on that file system; the node tries again by itself"},
       {"READ_ONLY", "remount the file system writable, or give relayd the right to write the image"},
       {"FENCED", "an older root is still running: stop it"},
-      {"LOCKED", "stop the other process that holds the image or state directory"},
+      {"IMAGE_LOCKED", "stop the other process that holds the image directory"},
+      {"IMAGE_REPLACED", "nothing while it recovers; find out who writes to the image directory"},
+      {"IMAGE_DAMAGED", "put the checkpoint of the committed version back, then restart relayd"},
+      {"ENGINE_READS", "nothing while the engine loads; when it never lets go, stop that process"},
   }};
   for (const Fix& fix : known)
     if (fix.code == code) return std::string(fix.text);
@@ -91,6 +94,9 @@ void check_node(const Fleet& fleet, const FleetNode& node, Version committed, co
         make_check(record.retryable ? warn : err, code, node.name,
                    record.reason_text + (record.retryable ? "; tried again by itself" : "; not tried again"),
                    fix_of_failure(code, node.name)));
+  } else if (!record.reason_code.empty()) {
+    checks.push_back(make_check(warn, record.reason_code, node.name, record.reason_text,
+                                fix_of_failure(record.reason_code, node.name)));
   } else if (record.state == NodeState::idle && record.committed < committed && codec::raw(fleet.in_flight()) == 0) {
     checks.push_back(
         make_check(warn, "STALE", node.name,

@@ -51,6 +51,12 @@ struct ImageOpened { ImageState image; };
 struct ImageFailed { std::string code, text; bool retryable = true; };
 /// The code of any event of the store that found a file of the image truncated, removed or replaced under it.
 inline constexpr const char* image_replaced = "IMAGE_REPLACED";
+/// The code of whatever cannot go on before an engine lets go of the image.
+inline constexpr const char* engine_reads_code = "ENGINE_READS";
+/// Nothing is written to the image while an engine reads it: who waits for what, and since when. An empty code: over.
+struct EnginesAwaited {
+  std::string code, text;
+};
 /// The log cannot be written; an empty code: it can again.
 struct LogFailed { std::string code, text; };
 struct FrameApplied {
@@ -91,9 +97,10 @@ struct EncodeEnded { Version version; std::string error_code, error_text; };
 /// The decision is durable; `record` is the sealed COMMIT or ABORT to append.
 struct DecisionSaved { codec::RecordPtr record; std::string error_code, error_text; };
 
-using Event = std::variant<LinkUp, LinkClosed, ConnectFailed, MessageArrived, FrameReceived, FrameRejected, RecordSent, Tick, ImageOpened,
-                           ImageFailed, LogFailed, FrameApplied, ImageSynced, CommitSaved, BaseCompared, SyncPrepared,
-                           SyncCompared, SyncBlocksApplied, SyncFailed, SyncBlocksSent, PublishRequested, AbortRequested,
-                           ManifestSaved, RecordProduced, EncodeEnded, DecisionSaved>;
+using Event =
+    std::variant<LinkUp, LinkClosed, ConnectFailed, MessageArrived, FrameReceived, FrameRejected, RecordSent, Tick,
+                 ImageOpened, ImageFailed, EnginesAwaited, LogFailed, FrameApplied, ImageSynced, CommitSaved,
+                 BaseCompared, SyncPrepared, SyncCompared, SyncBlocksApplied, SyncFailed, SyncBlocksSent,
+                 PublishRequested, AbortRequested, ManifestSaved, RecordProduced, EncodeEnded, DecisionSaved>;
 
 }  // namespace deltarelay::relay

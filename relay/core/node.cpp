@@ -145,6 +145,12 @@ void Node::on(const ImageFailed& event) {
   out_.push_back(ReopenImage{});
 }
 
+void Node::on(const EnginesAwaited& event) {
+  wait_code_ = event.code;
+  wait_text_ = event.text;
+  if (!event.code.empty()) out_.push_back(Note{Note::Level::warn, event.code, event.text});
+}
+
 void Node::on(const LogFailed& event) {
   log_error_code_ = event.code;
   log_error_text_ = event.text;
@@ -371,6 +377,10 @@ NodeRecord Node::describe() const {
   failed(log_error_code_, log_error_text_, true);
   failed(refit_.error_code(), refit_.error_text(), true);
   failed(sync_.error_code(), sync_.error_text(), sync_.retryable());
+  if (record.reason_code.empty()) {  // a wait is no failure: the state stays
+    record.reason_code = wait_code_;
+    record.reason_text = wait_text_;
+  }
   return record;
 }
 

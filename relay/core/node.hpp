@@ -85,6 +85,7 @@ class Node {
   void on(const Tick& event);
   void on(const ImageOpened& event);
   void on(const ImageFailed& event);
+  void on(const EnginesAwaited& event);
   void on(const LogFailed& event);
   void on(const FrameApplied& event);
   void on(const ImageSynced& event);
@@ -143,6 +144,7 @@ class Node {
   bool image_open_ = false;
   bool image_retryable_ = true;
   std::string image_error_code_, image_error_text_, log_error_code_, log_error_text_;
+  std::string wait_code_, wait_text_;  // for engines
   LogIndex log_;
   RefitNode refit_;
   BlockSync sync_;

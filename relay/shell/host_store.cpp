@@ -152,7 +152,7 @@ std::string reason_code(const StoreError& error) {
   if (error.code == store_errc::replaced) return image_replaced;
   if (error.code == store_errc::symbolic_link || error.code == store_errc::hard_linked) return "NOT_OURS";
   if (error.code == store_errc::not_empty) return "IMAGE_DIR_NOT_EMPTY";
-  if (error.code == store_errc::engine_reads) return "ENGINE_READS";
+  if (error.code == store_errc::engine_reads) return engine_reads_code;
   if (error.code == store_errc::corrupt || error.code == store_errc::not_in_log) return "CORRUPT";
   if (error.code.category() == codec::codec_category()) return "IMAGE_INVALID";
   return "IO_ERROR";

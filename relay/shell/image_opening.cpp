@@ -8,14 +8,18 @@
 #include "codec/payloads.hpp"
 #include "relay/shell/image_mending.hpp"
 #include "relay/shell/root_store.hpp"
+#include "relay/store/engine_lock.hpp"
 
 namespace deltarelay::relay {
 namespace {
 
 using codec::raw;
 
-ImageFailed failed(const StoreError& error) {
-  return ImageFailed{reason_code(error), error.text(), error.code != store_errc::corrupt};
+ImageFailed failed(const HostStore& store, const StoreError& error) {
+  std::string text = error.text();
+  if (error.code == store_errc::engine_reads)
+    if (const std::string who = engines_reading(store.options().image_dir); !who.empty()) text += ": " + who;
+  return ImageFailed{reason_code(error), std::move(text), error.code != store_errc::corrupt};
 }
 
 /// Nothing to open: no directory, no checkpoint in it, or one whose making was cut off.
@@ -71,6 +75,14 @@ class Explanations {
   std::unordered_multimap<std::uint64_t, Target> targets_;
 };
 
+std::optional<StoreError> keep_engines_out(Image& image) {
+  auto held = image.try_hold_engines();
+  if (!held) return held.error();
+  if (*held) return std::nullopt;
+  return StoreError{make_error_code(store_errc::engine_reads), "put back blocks of",
+                    image.checkpoint().directory().string(), 0};
+}
+
 struct Differences {
   std::uint64_t count = 0;
   std::optional<codec::BlockId> first;
@@ -88,9 +100,10 @@ Differences unexplained(HostStore& store, const codec::Layout& layout, const std
 }
 
 /// Applies again what the log holds of the refit that led to the committed version; `found` follows. The block rule
-/// needs no base digest here: a block is written only if it decodes to the digest that the root sealed.
-void replay(HostStore& store, OpenImage& image, const std::vector<codec::Digest>& stated,
-            std::vector<codec::Digest>& found) {
+/// needs no base digest here: a block is written only if it decodes to the digest that the root sealed. Error
+/// engine_reads when there is something to write and an engine reads.
+StoreResult<void> replay(HostStore& store, OpenImage& image, const std::vector<codec::Digest>& stated,
+                         std::vector<codec::Digest>& found) {
   const codec::Layout& layout = image.layout();
   const auto concerns_lost_block = [&](const codec::Record& record) {
     auto view = codec::FrameView::parse(record.payload());
@@ -101,21 +114,24 @@ void replay(HostStore& store, OpenImage& image, const std::vector<codec::Digest>
            });
   };
   DigestTable table(found);
+  std::optional<StoreError> failure;
   (void)store.log()
       .for_each_recovered([&](const codec::RecordPtr& record) {
         if (record->header.version != store.record().committed || record->header.type != codec::RecordType::frame)
           return;
-        if (!codec::verify_record(*record, store.options().mesh, store.verifier()) || !concerns_lost_block(*record))
-          return;
+        if (failure || !concerns_lost_block(*record)) return;
+        if (failure = keep_engines_out(image.image()); failure) return;
         (void)image.with_worker([&](ApplyWorker& worker) { return worker.apply(*record, table); });
       })
       .has_error();
+  if (failure) return *failure;
   std::vector<std::byte> block;
   for (const std::uint64_t ordinal : table.changed()) {
     const codec::BlockId id = layout.block_at(ordinal);
     block.resize(layout.size_of(id));
     if (image.image().read_block(id, block)) found[ordinal] = codec::digest_of(codec::Bytes(block));
   }
+  return {};
 }
 
 /// The committed version could not be proved: a relay starts without one, a root cannot.
@@ -144,7 +160,7 @@ Event prove(HostStore& store, OpenImage& image, std::vector<codec::Digest> found
   if (!stated) return not_proved(store, stated.error().text());
   if (stated->size() != found.size())
     return not_proved(store, fmt::format("it has {} blocks, the ledger states {}", found.size(), stated->size()));
-  replay(store, image, *stated, found);
+  if (auto replayed = replay(store, image, *stated, found); !replayed) return failed(store, replayed.error());
   const Differences differences = unexplained(store, image.layout(), *stated, found);
   if (differences.count != 0)
     return not_proved(store, fmt::format("{} blocks differ, the first is block {} of {}", differences.count,
@@ -178,7 +194,7 @@ StoreResult<std::shared_ptr<OpenImage>> open_directory(HostStore& store) {
 Event open_image(HostStore& store, const std::atomic<bool>& cancel) {
   const HostStoreOptions& options = store.options();
   if (!options.is_root) {
-    if (auto mended = mend_image(store); !mended) return failed(mended.error());
+    if (auto mended = mend_image(store); !mended) return failed(store, mended.error());
     if (holds_no_checkpoint(options.image_dir, options.block_bytes)) {
       store.set_image(nullptr);  // what was open before is not there any more
       store.set_table(nullptr);
@@ -186,17 +202,23 @@ Event open_image(HostStore& store, const std::atomic<bool>& cancel) {
     }
   }
   auto opened = open_directory(store);
-  if (!opened) return failed(opened.error());
+  if (!opened) return failed(store, opened.error());
   store.set_image(*opened);
+  // Held for what was left to write, if anything was; a refit that goes on takes the lock anew.
+  struct Release {
+    OpenImage& image;
+    ~Release() { image.image().release_engines(); }
+  } release{**opened};
   const bool has_version = raw(store.record().committed) != 0;
   if (!has_version && !options.is_root) {
     store.set_table(nullptr);
     return ImageOpened{};  // block sync hashes it against the parent's
   }
   auto found = hash_image((*opened)->image(), options.apply_threads, cancel);
-  if (!found) return failed(found.error());
+  if (!found) return failed(store, found.error());
   if (has_version) return prove(store, **opened, std::move(*found));
-  if (auto sealed = seal_first_version(store, **opened, std::move(*found)); !sealed) return failed(sealed.error());
+  if (auto sealed = seal_first_version(store, **opened, std::move(*found)); !sealed)
+    return failed(store, sealed.error());
   return ImageOpened{image_state_of(store.record())};
 }
 

@@ -114,6 +114,10 @@ CommitSaved save_commit(HostStore& store, const SaveCommit& action) {
     return CommitSaved{{}, "IMAGE_DIGEST_MISMATCH", "the digest table is not the one that the root sealed"};
   // Long may have passed since PREPARED: what was applied must be what engines see.
   if (auto same = image->image().check_identity(); !same) return fail(same.error());
+  // Held since the refit's first record was applied, and then free at once; never to be taken for granted.
+  auto engines = image->image().try_hold_engines();
+  if (!engines) return fail(engines.error());
+  if (!*engines) return CommitSaved{{}, engine_reads_code, "an engine reads the image; the commit waits for it"};
   if (auto written = write_companions(store, image->image(), action.version); !written) return fail(written.error());
   if (auto saved = store.ledger().save_digests(action.version, digests); !saved) return fail(saved.error());
   LedgerRecord& record = store.record();

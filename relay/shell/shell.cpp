@@ -10,6 +10,7 @@
 
 #include "relay/shell/image_opening.hpp"
 #include "relay/shell/log_note.hpp"
+#include "relay/store/engine_lock.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -31,6 +32,12 @@ std::uint64_t random_number() {
 
 admin::Time wall_clock() {
   return std::chrono::time_point_cast<admin::Time::duration>(std::chrono::system_clock::now());
+}
+
+StoreResult<bool> no_engine_reads(const std::filesystem::path& image_dir) {
+  auto held = hold_engines(image_dir);
+  if (!held) return held.error();
+  return held->has_value();
 }
 
 std::filesystem::path history_file(const ShellParts& parts) {
@@ -57,10 +64,10 @@ Shell::Shell(boost::asio::io_context& io, ShellParts parts)
       budget_(parts_.config.limits.memory_bytes / 2),
       tasks_([](const std::string& text) { spdlog::error("an exception escaped a link: {}", text); }),
       sync_receiver_(*parts_.store),
+      engine_wait_(state_, parts_.config.image.dir, [this](Event event) { feed(std::move(event)); }),
       tick_timer_(core_),
       image_timer_(core_),
       files_timer_(state_),
-      engine_timer_(state_),
       watch_timer_(state_) {
   const auto feed_any = [this](Event event) { feed(std::move(event)); };
   log_writer_ = std::make_unique<LogWriter>(parts_.store->log(), feed_any, [this](std::uint64_t bytes) {
@@ -159,7 +166,11 @@ void Shell::open_image_soon() {
 void Shell::open_image_now() {
   const Event event = open_image(*parts_.store, stopping_);
   watching_image_ = std::holds_alternative<ImageOpened>(event);
-  if (const auto* failure = std::get_if<ImageFailed>(&event); failure && failure->retryable)
+  const auto* failure = std::get_if<ImageFailed>(&event);
+  if (failure && failure->code == engine_reads_code && !stopping_)
+    engine_wait_.start(
+        "the start", [this] { return no_engine_reads(parts_.config.image.dir); }, [this] { open_image_now(); });
+  else if (failure && failure->retryable)
     on_core([this] {
       image_timer_.expires_after(image_retry_after);
       image_timer_.async_wait([this](boost::system::error_code ec) {
@@ -295,7 +306,7 @@ void Shell::stop() {
   tasks_.stop();
   if (producer_) producer_->join();
   boost::asio::post(state_, [this] {
-    engine_timer_.cancel();
+    engine_wait_.cancel();
     files_timer_.cancel();
     watch_timer_.cancel();
   });

@@ -26,6 +26,7 @@
 #include "relay/net/connector.hpp"
 #include "relay/net/listener.hpp"
 #include "relay/shell/apply_queue.hpp"
+#include "relay/shell/engine_wait.hpp"
 #include "relay/shell/host_store.hpp"
 #include "relay/shell/log_writer.hpp"
 #include "relay/shell/outbox.hpp"
@@ -123,11 +124,11 @@ class Shell {
   void send_files(LinkId link);
 
   // shell_store.cpp
-  void hold_engines(std::function<void()> then);  // state thread
-  void release_engines();                         // state thread
-  void flush_image();                             // any thread
-  void save_synced(SaveSynced action);            // state thread
-  void files_came();                              // state thread
+  void hold_engines(std::string what, std::function<void()> then);  // state thread
+  void release_engines();                                           // state thread
+  void flush_image();                                               // any thread
+  void save_synced(SaveSynced action);                              // state thread
+  void files_came();                                                // state thread
   void perform(const AppendRecord& action);
   void perform(const DropRefit& action);
   void perform(const MarkApplying& action);
@@ -175,8 +176,7 @@ class Shell {
   SyncReceiver sync_receiver_;                   // state thread
   std::optional<SaveSynced> waiting_for_files_;  // state thread
   std::vector<LinkId> children_without_files_;   // state thread
-  std::uint64_t engine_wait_ = 0;                // state thread; a newer wait ends an older one
-  bool engine_wait_told_ = false;                // state thread
+  EngineWait engine_wait_;                       // state thread
   bool watching_image_ = false;                  // state thread; from ImageOpened to the first file that is another one
   std::unique_ptr<RefitProducer> producer_;
 
@@ -184,7 +184,7 @@ class Shell {
   std::map<std::uint64_t, Done> requests_;
   std::map<std::string, std::shared_ptr<const Export>> exports_;  // checked, about to be encoded; by directory
 
-  boost::asio::steady_timer tick_timer_, image_timer_, files_timer_, engine_timer_, watch_timer_;
+  boost::asio::steady_timer tick_timer_, image_timer_, files_timer_, watch_timer_;
   admin::RateMeter rates_;
   admin::History history_;
   admin::Time started_{};

@@ -8,7 +8,6 @@
 
 namespace deltarelay::relay {
 namespace {
-constexpr auto engine_poll_interval = std::chrono::milliseconds(50);
 constexpr auto files_wait = std::chrono::seconds(5);
 }  // namespace
 
@@ -31,28 +30,11 @@ void Shell::perform(const DropRefit& action) {
 
 // ------------------------------------------------------------------------------------------------ engines
 
-void Shell::hold_engines(std::function<void()> then) {
-  const std::uint64_t wait = ++engine_wait_;
-  engine_wait_told_ = false;
-  auto poll = std::make_shared<std::function<void()>>();
-  *poll = [this, wait, then = std::move(then), weak = std::weak_ptr(poll)] {
-    const auto image = parts_.store->image();
-    if (stopping_ || wait != engine_wait_ || !image) return;
-    auto held = image->image().try_hold_engines();
-    if (held && *held) return then();
-    if (!std::exchange(engine_wait_told_, true)) {
-      if (held)
-        note(Note::Level::warn, "ENGINE_READS",
-             "an engine holds deltarelay.lock in the image directory; the image is not changed before it lets go");
-      else
-        note(Note::Level::error, reason_code(held.error()), held.error().text());
-    }
-    engine_timer_.expires_after(engine_poll_interval);
-    engine_timer_.async_wait([again = weak.lock()](boost::system::error_code ec) {
-      if (!ec) (*again)();
-    });
-  };
-  (*poll)();
+void Shell::hold_engines(std::string what, std::function<void()> then) {
+  const auto image = parts_.store->image();
+  if (stopping_ || !image) return;
+  engine_wait_.start(
+      std::move(what), [image] { return image->image().try_hold_engines(); }, std::move(then));
 }
 
 void Shell::release_engines() {
@@ -72,7 +54,7 @@ void Shell::flush_image() {
 void Shell::perform(const MarkApplying& action) {
   apply_queue_->close_gate(action.to);
   on_state([this, action] {
-    hold_engines([this, action] {
+    hold_engines(fmt::format("the refit to v{}", codec::raw(action.to)), [this, action] {
       // Without the marker engines would take a half-changed image for a whole one: the gate stays shut.
       if (auto marked = mark_applying(*parts_.store, action.from, action.to); !marked)
         return note(Note::Level::error, reason_code(marked.error()), "the refit waits: " + marked.error().text());
@@ -106,7 +88,7 @@ void Shell::perform(const SaveCommit& action) {
 
 void Shell::perform(const CompareWithBase& action) {
   apply_queue_->forget();
-  on_state([this] { ++engine_wait_; });
+  on_state([this] { engine_wait_.cancel(); });
   apply_queue_->when_idle([this, version = action.version] {
     on_state([this, version] {
       BaseCompared compared = compare_with_base(*parts_.store, version);
@@ -121,7 +103,7 @@ void Shell::perform(const ReopenImage&) {
   // The workers of the image that is left write to the slots that the next one's recovery reads.
   apply_queue_->when_idle([this] {
     on_state([this] {
-      ++engine_wait_;
+      engine_wait_.cancel();
       waiting_for_files_.reset();
       sync_receiver_.give_up();
       release_engines();
@@ -137,11 +119,12 @@ void Shell::perform(const PrepareSync& action) {
   // Records of a refit that is given up may still be on their way into the image that is about to be hashed.
   apply_queue_->when_idle([this, action] {
     on_state([this, action] {
-      ++engine_wait_;
+      engine_wait_.cancel();
       waiting_for_files_.reset();
       if (auto failure = sync_receiver_.prepare(action)) return feed(*failure);
-      hold_engines([this] {
+      hold_engines("the block sync", [this] {
         feed(sync_receiver_.begin(stopping_));
+        if (sync_receiver_.files_complete()) files_came();
         if (auto event = sync_receiver_.compare()) feed(*event);
       });
     });

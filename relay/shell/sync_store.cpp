@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codec/companion_files.hpp"
+#include "codec/limits.hpp"
 #include "relay/shell/image_opening.hpp"
 #include "relay/shell/refit_store.hpp"
 
@@ -12,6 +13,9 @@ namespace deltarelay::relay {
 namespace {
 
 using codec::raw;
+
+/// What comes past it is asked for again with a new manifest, when the image may be written.
+constexpr std::uint64_t early_files_bytes_max = 64 * codec::mib;
 
 SyncFailed failed(const StoreError& error) {
   return SyncFailed{reason_code(error), error.text(), true};
@@ -59,6 +63,8 @@ std::optional<SyncFailed> SyncReceiver::prepare(const PrepareSync& action) {
         false};
   target_ = SyncTarget{action.layout_record, action.end_record, std::move(*end), {}};
   files_missing_.clear();
+  early_files_.clear();
+  early_bytes_ = 0;
   for (const codec::CompanionFile& file : target_.end.companions) {
     auto here = codec::read_companion(store_.options().image_dir, file.name);
     if (!here || here->sha256 != file.sha256) files_missing_.insert(file.name);
@@ -84,6 +90,9 @@ Event SyncReceiver::begin(const std::atomic<bool>& cancel) {
   if (!found) return fail(found.error());
   found_ = std::move(*found);
   begun_ = true;
+  early_bytes_ = 0;
+  for (const codec::FilePayload& file : std::exchange(early_files_, {}))
+    if (auto written = write_file(file); !written) return fail(written.error());
   return SyncPrepared{version};
 }
 
@@ -114,6 +123,7 @@ std::optional<Event> SyncReceiver::compare() {
 
 void SyncReceiver::give_up() {
   active_ = begun_ = false;
+  early_files_.clear();
   found_ = {};
   target_ = {};
   store_.set_sync_target(nullptr);
@@ -128,8 +138,21 @@ std::string SyncReceiver::apply_file(const ApplySyncFile& action) {
     return fmt::format("companion file {} from the parent is not the one that the root sealed",
                        codec::display_name(file->name));
   if (files_missing_.count(file->name) == 0) return {};
-  if (auto written = store_.image()->image().write_companion(*file); !written) return written.error().text();
-  files_missing_.erase(file->name);
+  if (begun_) {
+    auto written = write_file(*file);
+    return written ? std::string() : written.error().text();
+  }
+  if (early_bytes_ + file->content.size() > early_files_bytes_max)
+    return fmt::format("companion file {} came before it may be written and is asked for again",
+                       codec::display_name(file->name));
+  early_bytes_ += file->content.size();
+  early_files_.push_back(std::move(*file));
+  return {};
+}
+
+StoreResult<void> SyncReceiver::write_file(const codec::FilePayload& file) {
+  if (auto written = store_.image()->image().write_companion(file); !written) return written;
+  files_missing_.erase(file.name);
   return {};
 }
 

@@ -27,7 +27,8 @@ class SyncReceiver {
   [[nodiscard]] std::optional<Event> store_digests(const StoreSyncDigests& action);
   /// SyncCompared or SyncFailed once table and hashes are whole; nullopt before.
   [[nodiscard]] std::optional<Event> compare();
-  /// Error text, or empty. Files that the manifest does not name, or names with another content, are refused.
+  /// Error text, or empty. Files that the manifest does not name, or names with another content, are refused. What
+  /// comes before begin(), while engines may still read the image, is kept in memory and written there.
   [[nodiscard]] std::string apply_file(const ApplySyncFile& action);
   /// Whether every companion file of the manifest is there.
   [[nodiscard]] bool files_complete() const { return active_ && files_missing_.empty(); }
@@ -39,11 +40,15 @@ class SyncReceiver {
   [[nodiscard]] CommitSaved save(const SaveSynced& action);
 
  private:
+  [[nodiscard]] StoreResult<void> write_file(const codec::FilePayload& file);
+
   HostStore& store_;
   bool active_ = false, begun_ = false;
   SyncTarget target_;
   std::vector<codec::Digest> found_;
   std::set<std::string> files_missing_;
+  std::vector<codec::FilePayload> early_files_;
+  std::uint64_t early_bytes_ = 0;
 };
 
 /// Writes the blocks whose content is wanted (events.hpp, ApplySyncBlocks).

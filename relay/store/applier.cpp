@@ -138,7 +138,7 @@ void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes table
   ++outcome.applied;
 }
 
-StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image) {
+StoreResult<bool> recover_slot(const std::filesystem::path& slot, Image& image) {
   auto content = read_file(FileOps::real(), slot, slot_bytes);
   if (!content) {
     if (content.error().code == boost::system::errc::no_such_file_or_directory) return false;
@@ -155,6 +155,11 @@ StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& i
   if (header.bytes != layout.size_of(id)) return false;
   const auto block = codec::Bytes(*content).subspan(slot_header_bytes, header.bytes);
   if (codec::digest_of(block) != header.target) return false;
+  auto held = image.try_hold_engines();
+  if (!held) return held.error();
+  if (!*held)
+    return StoreError{make_error_code(store_errc::engine_reads), "finish an interrupted write to",
+                      image.checkpoint().directory().string(), 0};
   if (auto done = image.write_block(id, block); !done) return done.error();
   if (auto done = image.sync(); !done) return done.error();
   return true;

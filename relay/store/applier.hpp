@@ -54,8 +54,9 @@ class ApplyWorker {
 };
 
 /// Finishes the copy that a slot file holds, if it holds one whole, of this image's layout and of this boot of the
-/// machine (after a power cut the file may be older than the image, which is then hashed). True when it did.
-[[nodiscard]] StoreResult<bool> recover_slot(const std::filesystem::path& slot, const Image& image);
+/// machine (after a power cut the file may be older than the image, which is then hashed). True when it did: then no
+/// engine reads until image.release_engines(). Error engine_reads when one does now.
+[[nodiscard]] StoreResult<bool> recover_slot(const std::filesystem::path& slot, Image& image);
 
 /// Digests of all blocks in order, by up to `threads` threads. ECANCELED when `cancel` became true.
 [[nodiscard]] StoreResult<std::vector<codec::Digest>> hash_image(const Image& image, unsigned threads,

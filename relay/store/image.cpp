@@ -8,11 +8,12 @@
 #include <boost/json.hpp>
 #include <cerrno>
 
+#include "relay/store/engine_lock.hpp"
+
 namespace deltarelay::relay {
 namespace {
 
 using codec::raw;
-constexpr const char* engine_lock_name = "deltarelay.lock";
 constexpr const char* lock_name = ".deltarelay.lock";
 constexpr const char* unfinished_name = ".deltarelay.creating";  // image_create.cpp
 
@@ -81,8 +82,9 @@ StoreResult<void> Image::open_shard(const codec::ShardFile& shard) {
       static_cast<std::uint64_t>(status.st_size) != shard.identity.bytes)
     return refused(store_errc::replaced, "open", path);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  // Space first: a hole that cannot be filled would fail in the middle of an apply.
-  if (const int error = ::posix_fallocate(file.descriptor(), 0, status.st_size); error != 0)
+  // Space first: a hole that cannot be filled would fail in the middle of an apply. What has its space is left alone.
+  const bool has_holes = static_cast<std::uint64_t>(status.st_blocks) * 512 < bytes;
+  if (const int error = has_holes ? ::posix_fallocate(file.descriptor(), 0, status.st_size) : 0; error != 0)
     return system_error(error, "reserve space for", path.string());
   shards_.push_back({std::move(file), bytes});
   return {};
@@ -137,21 +139,9 @@ StoreResult<void> Image::write_companion(const codec::FilePayload& file) const {
   return replace_file(FileOps::real(), path, file.content, public_mode(path));
 }
 
-StoreResult<std::optional<File>> Image::hold_engines_of(const std::filesystem::path& directory) {
-  const auto path = directory / engine_lock_name;
-  // Readable by all, for engines run as other users and a shared flock needs no more than that.
-  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), path);
-  if (file.descriptor() < 0) return system_error(errno, "lock", path.string());
-  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return std::optional<File>();
-    return system_error(errno, "lock", path.string());
-  }
-  return std::optional<File>(std::move(file));
-}
-
 StoreResult<bool> Image::try_hold_engines() {
   if (engine_lock_) return true;
-  auto held = hold_engines_of(checkpoint_.directory());
+  auto held = hold_engines(checkpoint_.directory());
   if (!held) return held.error();
   engine_lock_ = std::move(*held);
   return engine_lock_.has_value();

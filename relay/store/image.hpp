@@ -69,8 +69,7 @@ class Image {
   /// Error corrupt for a name that could leave the directory or that is ours.
   [[nodiscard]] StoreResult<void> write_companion(const codec::FilePayload& file) const;
   [[nodiscard]] StoreResult<void> write_marker(const ImageMarker& marker) const;
-  /// Engines hold a shared flock on `deltarelay.lock` while they read. True: none does, and none gets it before
-  /// release_engines(). Does not wait: the caller tries again until its deadline.
+  /// True: no engine reads (engine_lock.hpp), and none begins before release_engines(). Does not wait.
   [[nodiscard]] StoreResult<bool> try_hold_engines();
   void release_engines() noexcept { engine_lock_.reset(); }
 
@@ -79,8 +78,6 @@ class Image {
     File file;
     std::uint64_t bytes = 0;
   };
-  /// The lock against engines; nullopt while one reads.
-  [[nodiscard]] static StoreResult<std::optional<File>> hold_engines_of(const std::filesystem::path& directory);
   [[nodiscard]] static StoreResult<void> write_marker_to(const std::filesystem::path& directory,
                                                          const ImageMarker& marker);
   Image(File lock, codec::Checkpoint checkpoint) : lock_(std::move(lock)), checkpoint_(std::move(checkpoint)) {}

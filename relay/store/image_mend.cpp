@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "relay/store/engine_lock.hpp"
 #include "relay/store/image.hpp"
 
 namespace deltarelay::relay {
@@ -33,7 +34,7 @@ StoreResult<void> mend_shard(const std::filesystem::path& path, const codec::Sha
 
 StoreResult<void> Image::mend(const std::filesystem::path& directory, const codec::LayoutPayload& shape,
                               const std::vector<std::string>& names, const ImageMarker& marker) {
-  auto engines = hold_engines_of(directory);
+  auto engines = hold_engines(directory);
   if (!engines) return engines.error();
   if (!*engines) return StoreError{make_error_code(store_errc::engine_reads), "mend", directory.string(), 0};
   // Before the first file has its size again: no engine may take zeros for weights.

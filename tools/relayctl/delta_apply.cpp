@@ -94,7 +94,10 @@ class Apply {
 
   /// Slots that a killed run left; under the image's lock, so no living one uses them.
   Done recover_slots() {
-    for (const fs::path& slot : slots_left()) {
+    const std::vector<fs::path> slots = slots_left();
+    if (slots.empty()) return 0;
+    if (const Done done = hold_engines(); done != 0) return done;
+    for (const fs::path& slot : slots) {
       auto recovered = relay::recover_slot(slot, *image_);
       if (!recovered) return fail(context_, what_, recovered.error());
       if (*recovered) context_.detail("completed the block that an earlier run left half written");

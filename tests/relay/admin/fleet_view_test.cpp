@@ -123,6 +123,21 @@ TEST_SUITE("relay/admin/fleet_view") {
     check_golden("refit_disturbed.json", indented_json(to_json(refit_document(fleet.input))));
   }
 
+  TEST_CASE("a node that waits without having failed is a warning with its reason") {
+    const auto plan = sample_plan();
+    FleetInput input = sample_input(plan);
+    NodeRecord& record = input.records["hel-03"];
+    record.reason_code = "ENGINE_READS";
+    record.reason_text = "the refit to v8 waits for pid 4711 (engine)";
+    const StatusDocument status = status_document(input);
+    CHECK(status.health.level == "WARN");
+    REQUIRE(status.health.checks.size() == 1);
+    CHECK(status.health.checks[0].code == "ENGINE_READS");
+    CHECK(status.health.checks[0].node == "hel-03");
+    CHECK(status.health.checks[0].text == record.reason_text);
+    CHECK(status.health.checks[0].fix.find("engine") != std::string::npos);
+  }
+
   TEST_CASE("golden: a decided refit and its row in the history") {
     const auto plan = sample_plan();
     const FleetInput input = committed_input(plan);

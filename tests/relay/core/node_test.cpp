@@ -240,4 +240,19 @@ TEST_SUITE("relay/core/node") {
     (void)node.handle(ImageFailed{"IMAGE_DAMAGED", "block 3", false}, Instant{});
     CHECK_FALSE(node.records().at("leaf").retryable);
   }
+
+  TEST_CASE("a host that waits for an engine says so without having failed, until the wait is over") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    attach(node, now, Mode::stream);
+    (void)node.handle(begin_of(8, 7), now);
+    (void)node.handle(sealed(8, 1, RecordType::frame), now);
+    (void)node.handle(EnginesAwaited{engine_reads_code, "the refit to v8 waits for pid 4711"}, now);
+    CHECK(node.records().at("leaf").state == NodeState::receiving);
+    CHECK(node.records().at("leaf").reason_code == engine_reads_code);
+    CHECK(node.records().at("leaf").reason_text == "the refit to v8 waits for pid 4711");
+    (void)node.handle(EnginesAwaited{}, now);
+    CHECK(node.records().at("leaf").reason_code.empty());
+  }
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include <atomic>
 #include <memory>
@@ -89,6 +91,15 @@ inline std::vector<codec::RecordPtr> encode(HostStore& root, Version version, co
   }
   return records;
 }
+
+/// An engine that reads the host's image as long as it lives.
+struct Engine {
+  explicit Engine(const HostStore& host)
+      : lock(::open((host.options().image_dir / "deltarelay.lock").c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644), "") {
+    REQUIRE(::flock(lock.descriptor(), LOCK_SH | LOCK_NB) == 0);
+  }
+  File lock;
+};
 
 inline void append(HostStore& host, const std::vector<codec::RecordPtr>& records) {
   for (const codec::RecordPtr& record : records) {

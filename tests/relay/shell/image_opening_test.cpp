@@ -138,6 +138,35 @@ TEST_SUITE("relay/shell/image_opening") {
     CHECK(pair.opened_version() == Version{});
   }
 
+  TEST_CASE(
+      "no block is put back under an engine that reads: the start waits for it by name, then lets engines in again") {
+    Pair pair;
+    const auto records = encode(*pair.root, Version{2}, make_export(*pair.root, "next", {0, 2}));
+    append(*pair.relay, records);
+    const auto old = content_of(pair.relay->image()->image(), 2);
+    apply(*pair.relay, Version{2});
+    REQUIRE(pair.relay->image()->image().try_hold_engines().has_value());
+    REQUIRE(save_commit(*pair.relay, SaveCommit{Version{2}, records.back()}).error_code.empty());
+    const auto image = pair.relay->image();
+    REQUIRE(image->image().write_block(image->layout().block_at(2), old).has_value());
+    image->image().release_engines();
+    const auto lost = bytes_of(pair.relay->options().image_dir);
+    {
+      const Engine engine(*pair.relay);
+      const Event held = open_image(*pair.relay, never);
+      REQUIRE(std::holds_alternative<ImageFailed>(held));
+      CHECK(std::get<ImageFailed>(held).code == engine_reads_code);
+      CHECK(std::get<ImageFailed>(held).retryable);
+      CHECK(std::get<ImageFailed>(held).text.find("pid " + std::to_string(::getpid())) != std::string::npos);
+      CHECK(bytes_of(pair.relay->options().image_dir) == lost);
+    }
+    const Event opened = open_image(*pair.relay, never);
+    REQUIRE(std::holds_alternative<ImageOpened>(opened));
+    CHECK(std::get<ImageOpened>(opened).image.version == Version{2});
+    CHECK(bytes_of(pair.relay->options().image_dir) != lost);
+    const Engine again(*pair.relay);
+  }
+
   TEST_CASE("blocks of an aborted refit do not pass for the base") {
     Pair pair;
     auto records = encode(*pair.root, Version{2}, make_export(*pair.root, "next", {1}));

@@ -79,6 +79,20 @@ TEST_SUITE("relay/shell/refit_store") {
     CHECK(bench.read(root.options().image_dir / "config.json") == "{\"step\": 1}");
   }
 
+  TEST_CASE("nothing is committed, and no small file replaced, under an engine that reads") {
+    Bench bench;
+    HostStore& root = *bench.root;
+    append(root, bench.records);
+    apply(root, Version{2});
+    {
+      const Engine engine(root);
+      CHECK(save_commit(root, SaveCommit{Version{2}, bench.records.back()}).error_code == engine_reads_code);
+      CHECK(root.record().committed == Version{1});
+      CHECK(bench.read(root.options().image_dir / "config.json") == "{\"step\": 1}");
+    }
+    CHECK(save_commit(root, SaveCommit{Version{2}, bench.records.back()}).error_code.empty());
+  }
+
   TEST_CASE("after an abort exactly the blocks that were applied differ from the base") {
     Bench bench;
     HostStore& root = *bench.root;
@@ -120,6 +134,27 @@ TEST_SUITE("relay/shell/sync_store") {
     CHECK(sync(*bench.root, *relay, receiver).image.version == Version{1});
     CHECK(bytes_of(relay->options().image_dir) == bytes_of(bench.root->options().image_dir));
     CHECK(bench.read(relay->options().image_dir / "config.json") == "{\"step\": 1}");
+  }
+
+  TEST_CASE("small files that come while an engine still reads are written when it has let go") {
+    Bench bench;
+    const auto image = bench.mesh.directory.path / "relay" / "image";
+    std::filesystem::create_directories(image);
+    std::filesystem::copy_file(bench.export_directory / "model.safetensors", image / "model.safetensors");
+    bench.write("relay/image/config.json", "{\"step\": 0}");
+    auto relay = bench.mesh.open("relay");
+    REQUIRE(std::holds_alternative<ImageOpened>(open_image(*relay, never)));
+    SyncReceiver receiver(*relay);
+    const ImageState state = image_state_of(bench.root->record());
+    REQUIRE_FALSE(receiver.prepare(PrepareSync{state.layout_record, state.end_record}));
+    const auto end = codec::EndPayload::decode(state.end_record->payload());
+    REQUIRE(end->companions.size() == 1);
+    CHECK(receiver.apply_file(ApplySyncFile{read_sync_file(*bench.root, end->companions[0])->file_payload}).empty());
+    CHECK(bench.read(image / "config.json") == "{\"step\": 0}");
+    CHECK_FALSE(receiver.files_complete());
+    REQUIRE(std::holds_alternative<SyncPrepared>(receiver.begin(never)));
+    CHECK(bench.read(image / "config.json") == "{\"step\": 1}");
+    CHECK(receiver.files_complete());
   }
 
   TEST_CASE("a host with another image of the model asks only for what differs") {

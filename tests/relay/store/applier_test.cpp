@@ -2,6 +2,8 @@
 #include "relay/store/applier.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include <cstring>
 #include <fstream>
@@ -156,6 +158,16 @@ TEST_CASE("a copy that a kill interrupted is finished from its slot, once, and a
     CHECK(content_of(*bench.image, 1) == next);
     CHECK(ApplyWorker::open(bench.slot(), *bench.image).has_value());
     CHECK_FALSE(*recover_slot(bench.slot(), *bench.image));
+  }
+  SUBCASE("an engine reads") {
+    const auto lock = bench.directory.path / "image" / "deltarelay.lock";
+    const File engine(::open(lock.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644), lock);
+    REQUIRE(::flock(engine.descriptor(), LOCK_SH | LOCK_NB) == 0);
+    CHECK(recover_slot(bench.slot(), *bench.image).error().code == store_errc::engine_reads);
+    CHECK(content_of(*bench.image, 1) == torn);
+    REQUIRE(::flock(engine.descriptor(), LOCK_UN) == 0);
+    CHECK(*recover_slot(bench.slot(), *bench.image));
+    CHECK(content_of(*bench.image, 1) == next);
   }
   SUBCASE("damaged content") {
     slot.seekp(4096 + 5);

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "relay/store/applier.hpp"
+#include "relay/store/engine_lock.hpp"
 #include "relay/store/ledger.hpp"
 #include "relay/store/verify.hpp"
 #include "tests/relay/store/sample_image.hpp"
@@ -206,6 +207,16 @@ TEST_CASE("companion files are replaced whole, and names that are ours or lead o
   CHECK(text.find(R"(["a\"b"])") != std::string::npos);
 }
 
+TEST_CASE("opening an image whose shards have their space changes nothing about the files") {
+  TemporaryDirectory dir;
+  const auto path = write_sample(dir.path);
+  REQUIRE(Image::open(dir.path, block_bytes).has_value());  // space is reserved, if it was not
+  const fs::file_time_type long_ago{};
+  fs::last_write_time(path, long_ago);
+  REQUIRE(Image::open(dir.path, block_bytes).has_value());
+  CHECK(fs::last_write_time(path) == long_ago);
+}
+
 TEST_CASE("an engine that reads is waited for, and none begins while we hold it off") {
   TemporaryDirectory dir;
   write_sample(dir.path);
@@ -217,7 +228,9 @@ TEST_CASE("an engine that reads is waited for, and none begins while we hold it 
   (*image)->release_engines();
   REQUIRE(::flock(engine.descriptor(), LOCK_SH | LOCK_NB) == 0);
   CHECK_FALSE(*(*image)->try_hold_engines());
+  CHECK(engines_reading(dir.path).starts_with("pid " + std::to_string(::getpid()) + " ("));
   REQUIRE(::flock(engine.descriptor(), LOCK_UN) == 0);
+  CHECK(engines_reading(dir.path).empty());
   CHECK(*(*image)->try_hold_engines());
 }
 
