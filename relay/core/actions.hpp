@@ -26,7 +26,8 @@ struct AppendRecord { codec::RecordPtr record; };
 struct DropRefit { Version version; };
 
 // --- applying
-/// Say in the image directory that it is being changed, before the first block is.
+/// Say in the image directory that it is being changed, before the first block is. May be asked again. -> MarkFailed on
+/// error only
 struct MarkApplying { Version from, to; };
 /// Apply the FRAME or FILE record at this place of the log. -> FrameApplied
 struct ApplyRecord { LogPosition position; };

@@ -59,6 +59,11 @@ struct EnginesAwaited {
 };
 /// The log cannot be written; an empty code: it can again.
 struct LogFailed { std::string code, text; };
+/// Engines could not be told that the image is being changed, so it is not.
+struct MarkFailed {
+  Version version;
+  std::string error_code, error_text;
+};
 struct FrameApplied {
   Version version; Sequence sequence;
   std::uint64_t applied = 0, already = 0;
@@ -99,8 +104,8 @@ struct DecisionSaved { codec::RecordPtr record; std::string error_code, error_te
 
 using Event =
     std::variant<LinkUp, LinkClosed, ConnectFailed, MessageArrived, FrameReceived, FrameRejected, RecordSent, Tick,
-                 ImageOpened, ImageFailed, EnginesAwaited, LogFailed, FrameApplied, ImageSynced, CommitSaved,
-                 BaseCompared, SyncPrepared, SyncCompared, SyncBlocksApplied, SyncFailed, SyncBlocksSent,
+                 ImageOpened, ImageFailed, EnginesAwaited, LogFailed, MarkFailed, FrameApplied, ImageSynced,
+                 CommitSaved, BaseCompared, SyncPrepared, SyncCompared, SyncBlocksApplied, SyncFailed, SyncBlocksSent,
                  PublishRequested, AbortRequested, ManifestSaved, RecordProduced, EncodeEnded, DecisionSaved>;
 
 }  // namespace deltarelay::relay

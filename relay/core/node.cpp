@@ -157,6 +157,10 @@ void Node::on(const LogFailed& event) {
   if (!event.code.empty()) out_.push_back(Note{Note::Level::error, event.code, event.text});
 }
 
+void Node::on(const MarkFailed& event) {
+  refit_.on(event, now_);
+}
+
 void Node::on(const FrameApplied& event) {
   if (event.version != refit_.version() || current() == nullptr) return;
   refit_.on(event, *current(), now_, out_);

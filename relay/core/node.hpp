@@ -87,6 +87,7 @@ class Node {
   void on(const ImageFailed& event);
   void on(const EnginesAwaited& event);
   void on(const LogFailed& event);
+  void on(const MarkFailed& event);
   void on(const FrameApplied& event);
   void on(const ImageSynced& event);
   void on(const CommitSaved& event);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "codec/payloads.hpp"
 
@@ -66,6 +67,12 @@ void RefitNode::maybe_commit(const RefitEntry& refit, Actions& out) {
   if (phase_ != Phase::prepared || refit.decision != true) return;
   phase_ = Phase::committing;
   out.push_back(SaveCommit{version_, refit.end_record});
+}
+
+void RefitNode::on(const MarkFailed& event, Instant now) {
+  if (event.version != version_ || phase_ != Phase::receiving) return;
+  mark_again_ = true;
+  fail(event.error_code, event.error_text, now);
 }
 
 void RefitNode::on(const FrameApplied& event, const RefitEntry& refit, Instant now, Actions& out) {
@@ -144,6 +151,7 @@ void RefitNode::repaired(const std::vector<std::uint64_t>& ordinals, const Refit
 void RefitNode::tick(const RefitEntry* refit, Instant now, Actions& out) {
   if (!retry_at_ || now < *retry_at_ || refit == nullptr) return;
   retry_at_.reset();
+  if (phase_ == Phase::receiving && std::exchange(mark_again_, false)) out.push_back(MarkApplying{base_, version_});
   if (phase_ == Phase::receiving) pump(*refit, out);
   if (phase_ == Phase::undoing) out.push_back(CompareWithBase{version_});
   maybe_commit(*refit, out);

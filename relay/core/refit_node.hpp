@@ -34,6 +34,8 @@ class RefitNode {
   void begin(const RefitEntry& refit, Actions& out);
   /// A record of the current refit was appended (or restored).
   void appended(const RefitEntry& refit, Actions& out);
+  /// Nothing is applied before the image is marked: it is asked for again after a while.
+  void on(const MarkFailed& event, Instant now);
   void on(const FrameApplied& event, const RefitEntry& refit, Instant now, Actions& out);
   void on(const ImageSynced& event, const RefitEntry& refit, Instant now, Actions& out);
   /// committing -> idle; true when the version is now committed.
@@ -72,6 +74,7 @@ class RefitNode {
   std::map<std::uint64_t, Sequence> repairs_;            // block ordinal -> its frame
   std::uint64_t in_flight_bytes_ = 0, frames_applied_ = 0;
   bool touched_image_ = false;
+  bool mark_again_ = false;
   std::string error_code_, error_text_;
   std::optional<Instant> retry_at_;
 };

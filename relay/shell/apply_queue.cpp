@@ -14,6 +14,7 @@ void ApplyQueue::fresh_table() {
 }
 
 void ApplyQueue::close_gate(Version version) {
+  if (version == version_ && !open_) return;  // marked again: what is held back still waits
   forget();
   version_ = version;
 }

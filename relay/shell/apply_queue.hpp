@@ -23,7 +23,8 @@ class ApplyQueue {
   ApplyQueue(HostStore& store, unsigned threads, Feed feed, ToCore to_core)
       : store_(store), pool_(threads), feed_(std::move(feed)), to_core_(std::move(to_core)) {}
 
-  /// A refit begins: its records are held back until open_gate(), and its targets go into a fresh digest table.
+  /// A refit begins: its records are held back until open_gate(), and its targets go into a fresh digest table. Nothing
+  /// happens when that gate is closed already.
   void close_gate(Version version);
   /// The image is marked as being changed: go.
   void open_gate(Version version);

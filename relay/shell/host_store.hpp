@@ -90,6 +90,8 @@ class HostStore {
   /// Makes record() durable; on failure record() is put back to what the disk has.
   [[nodiscard]] StoreResult<void> save_ledger();
   [[nodiscard]] std::filesystem::path slot_path(unsigned worker) const;
+  /// What deltarelay.json could not be made to say yet (marker_store.hpp).
+  std::optional<ImageMarker> marker_due;
   /// The files of the image without their tensors' bytes, as they were when it was last opened (image_shape.hpp).
   [[nodiscard]] std::filesystem::path shape_path() const { return shape_file(options_.state_dir); }
   [[nodiscard]] static std::filesystem::path shape_file(const std::filesystem::path& state_dir) {

@@ -7,6 +7,7 @@
 
 #include "codec/payloads.hpp"
 #include "relay/shell/image_mending.hpp"
+#include "relay/shell/marker_store.hpp"
 #include "relay/shell/root_store.hpp"
 #include "relay/store/engine_lock.hpp"
 
@@ -38,6 +39,8 @@ class Explanations {
       : layout_(layout), base_(store.record().committed), base_image_(store.record().image) {
     (void)store.log().for_each_recovered([this](const codec::RecordPtr& record) { add(*record); }).has_error();
   }
+  /// The refit that explains, if any.
+  [[nodiscard]] Version refit() const { return targets_.empty() ? Version{} : targets_.begin()->second.version; }
   [[nodiscard]] bool explain(std::uint64_t ordinal, const codec::Digest& found) const {
     auto [begin, end] = targets_.equal_range(ordinal);
     return std::any_of(begin, end, [&](const auto& target) { return target.second.digest == found; });
@@ -84,8 +87,9 @@ std::optional<StoreError> keep_engines_out(Image& image) {
 }
 
 struct Differences {
-  std::uint64_t count = 0;
-  std::optional<codec::BlockId> first;
+  std::uint64_t count = 0;              ///< that nothing explains
+  std::optional<codec::BlockId> first;  ///< of them
+  Version on_the_way{};                 ///< the refit that explains others; 0: there are none
 };
 
 Differences unexplained(HostStore& store, const codec::Layout& layout, const std::vector<codec::Digest>& stated,
@@ -93,7 +97,11 @@ Differences unexplained(HostStore& store, const codec::Layout& layout, const std
   Differences out;
   const Explanations explanations(store, layout);
   for (std::uint64_t ordinal = 0; ordinal < found.size(); ++ordinal) {
-    if (found[ordinal] == stated[ordinal] || explanations.explain(ordinal, found[ordinal])) continue;
+    if (found[ordinal] == stated[ordinal]) continue;
+    if (explanations.explain(ordinal, found[ordinal])) {
+      out.on_the_way = explanations.refit();
+      continue;
+    }
     if (out.count++ == 0) out.first = layout.block_at(ordinal);
   }
   return out;
@@ -137,6 +145,9 @@ StoreResult<void> replay(HostStore& store, OpenImage& image, const std::vector<c
 /// The committed version could not be proved: a relay starts without one, a root cannot.
 Event not_proved(HostStore& store, const std::string& why) {
   store.set_table(nullptr);
+  // Before anything else: engines must not take what is there for what the marker said of it.
+  auto marked = correct_to_no_version(store);
+  if (!marked && !store.options().is_root) return failed(store, marked.error());
   if (store.options().is_root)
     return ImageFailed{
         "IMAGE_DAMAGED",
@@ -153,6 +164,7 @@ Event not_proved(HostStore& store, const std::string& why) {
 Event prove(HostStore& store, OpenImage& image, std::vector<codec::Digest> found) {
   LedgerRecord& record = store.record();
   if (codec::digest_of(std::span<const codec::Digest>(found)) == record.image) {
+    if (auto marked = correct_to_committed(store); !marked) return failed(store, marked.error());
     store.set_table(std::make_shared<DigestTable>(std::move(found)));
     return ImageOpened{image_state_of(record)};
   }
@@ -166,6 +178,9 @@ Event prove(HostStore& store, OpenImage& image, std::vector<codec::Digest> found
     return not_proved(store, fmt::format("{} blocks differ, the first is block {} of {}", differences.count,
                                          raw(differences.first->block),
                                          codec::display_name(image.layout().tensor(differences.first->tensor).name)));
+  auto marked = raw(differences.on_the_way) != 0 ? correct_to_applying(store, differences.on_the_way)
+                                                 : correct_to_committed(store);
+  if (!marked) return failed(store, marked.error());
   store.set_table(std::make_shared<DigestTable>(std::move(*stated)));
   return ImageOpened{image_state_of(record)};
 }
@@ -212,6 +227,7 @@ Event open_image(HostStore& store, const std::atomic<bool>& cancel) {
   const bool has_version = raw(store.record().committed) != 0;
   if (!has_version && !options.is_root) {
     store.set_table(nullptr);
+    if (auto marked = correct_to_no_version(store); !marked) return failed(store, marked.error());
     return ImageOpened{};  // block sync hashes it against the parent's
   }
   auto found = hash_image((*opened)->image(), options.apply_threads, cancel);

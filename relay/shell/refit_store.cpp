@@ -4,6 +4,7 @@
 #include <set>
 
 #include "codec/payloads.hpp"
+#include "relay/shell/marker_store.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -73,23 +74,6 @@ FrameApplied apply_record(HostStore& store, const std::shared_ptr<DigestTable>& 
   return event;
 }
 
-StoreResult<void> mark_applying(HostStore& store, Version from, Version to) {
-  ImageMarker marker;
-  marker.version = from;
-  marker.applying = true;
-  marker.target = to;
-  marker.digest = store.record().image;
-  return store.image()->image().write_marker(marker);
-}
-
-StoreResult<void> mark_committed(HostStore& store, std::vector<std::string> changed_tensors) {
-  ImageMarker marker;
-  marker.version = store.record().committed;
-  marker.digest = store.record().image;
-  marker.changed_tensors = std::move(changed_tensors);
-  return store.image()->image().write_marker(marker);
-}
-
 ImageSynced sync_image(HostStore& store, Version version) {
   const auto image = store.image();
   const auto table = store.table();
@@ -130,7 +114,7 @@ CommitSaved save_commit(HostStore& store, const SaveCommit& action) {
   auto names = tensors_of(image->layout(), table->changed());
   store.set_table(std::make_shared<DigestTable>(std::move(digests)));
   // From here on the host has the version; what is left is housekeeping, and a failure of it is not one of the commit.
-  (void)mark_committed(store, std::move(names)).has_error();
+  mark_committed_or_later(store, std::move(names));
   (void)store.ledger().remove_other_digests(action.version).has_error();
   return CommitSaved{image_state_of(record), "", ""};
 }
@@ -164,7 +148,7 @@ BaseCompared compare_with_base(HostStore& store, Version version) {
     if (codec::digest_of(codec::Bytes(block)) != table->base()[ordinal]) event.differing.push_back(ordinal);
   }
   if (!event.differing.empty()) return event;
-  if (auto marked = mark_committed(store, {}); !marked) return fail(marked.error());
+  if (auto marked = correct_to_committed(store); !marked) return fail(marked.error());
   return event;
 }
 

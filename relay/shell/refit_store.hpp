@@ -12,8 +12,6 @@ namespace deltarelay::relay {
 [[nodiscard]] FrameApplied apply_record(HostStore& store, const std::shared_ptr<DigestTable>& table,
                                         LogPosition position);
 
-/// Says in the image directory that it is being changed.
-[[nodiscard]] StoreResult<void> mark_applying(HostStore& store, Version from, Version to);
 /// REQUIRES that the log was synced after the refit's last record was written. A relay's image itself is left to the
 /// kernel: what a power cut takes from it is found by its hash at the next start and put back from the log
 /// (image_opening.hpp), or by block sync. A root has nobody to ask and waits for its disk.
@@ -23,8 +21,6 @@ namespace deltarelay::relay {
 /// Compares every block that the log's frames of `version` touch. REQUIRES that no block of it is being applied any
 /// more.
 [[nodiscard]] BaseCompared compare_with_base(HostStore& store, Version version);
-/// The marker of the committed version.
-[[nodiscard]] StoreResult<void> mark_committed(HostStore& store, std::vector<std::string> changed_tensors);
 
 /// Every record of one refit that the log holds, in order, until `visit` returns false. Errors of the log's files.
 [[nodiscard]] StoreResult<void> for_each_record(HostStore& store, Version version,

@@ -5,6 +5,7 @@
 
 #include "codec/companion_files.hpp"
 #include "codec/limits.hpp"
+#include "relay/shell/marker_store.hpp"
 #include "relay/store/image_shape.hpp"
 
 namespace deltarelay::relay {
@@ -51,10 +52,7 @@ StoreResult<void> seal_first_version(HostStore& store, const OpenImage& image, s
   record.end_record = seal(store, codec::RecordType::end, version, Sequence{1}, record.epoch, end.encode())->bytes;
   if (auto saved = store.save_ledger(); !saved) return saved;
   store.set_table(std::make_shared<DigestTable>(std::move(digests)));
-  ImageMarker marker;
-  marker.version = version;
-  marker.digest = end.image;
-  return image.image().write_marker(marker);
+  return mark_committed(store, {});
 }
 
 ManifestSaved save_manifest(HostStore& store, const SaveManifest& action) {

@@ -10,6 +10,7 @@
 
 #include "relay/shell/image_opening.hpp"
 #include "relay/shell/log_note.hpp"
+#include "relay/shell/marker_store.hpp"
 #include "relay/store/engine_lock.hpp"
 
 namespace deltarelay::relay {
@@ -187,6 +188,7 @@ void Shell::watch_image() {
       watching_image_ = false;
       feed(ImageFailed{reason_code(same.error()), same.error().text(), true});
     }
+  retry_marker(*parts_.store);
   watch_timer_.expires_after(image_watch_interval);
   watch_timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec && !stopping_) watch_image();

@@ -3,6 +3,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "relay/shell/marker_store.hpp"
 #include "relay/shell/refit_store.hpp"
 #include "relay/shell/shell.hpp"
 
@@ -57,7 +58,7 @@ void Shell::perform(const MarkApplying& action) {
     hold_engines(fmt::format("the refit to v{}", codec::raw(action.to)), [this, action] {
       // Without the marker engines would take a half-changed image for a whole one: the gate stays shut.
       if (auto marked = mark_applying(*parts_.store, action.from, action.to); !marked)
-        return note(Note::Level::error, reason_code(marked.error()), "the refit waits: " + marked.error().text());
+        return feed(MarkFailed{action.to, reason_code(marked.error()), marked.error().text()});
       on_core([this, version = action.to] { apply_queue_->open_gate(version); });
     });
   });

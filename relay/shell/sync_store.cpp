@@ -7,7 +7,7 @@
 #include "codec/companion_files.hpp"
 #include "codec/limits.hpp"
 #include "relay/shell/image_opening.hpp"
-#include "relay/shell/refit_store.hpp"
+#include "relay/shell/marker_store.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -84,7 +84,6 @@ Event SyncReceiver::begin(const std::atomic<bool>& cancel) {
   record.committed = Version{};
   record.image = {};
   if (auto saved = store_.save_ledger(); !saved) return fail(saved.error());
-  if (auto same = image->image().check_identity(); !same) return fail(same.error());
   if (auto marked = mark_applying(store_, Version{}, version); !marked) return fail(marked.error());
   auto found = hash_image(image->image(), store_.options().apply_threads, cancel);
   if (!found) return fail(found.error());
@@ -176,7 +175,7 @@ CommitSaved SyncReceiver::save(const SaveSynced& action) {
   active_ = begun_ = false;
   found_ = {};
   target_ = {};
-  (void)mark_committed(store_, {}).has_error();
+  mark_committed_or_later(store_, {});
   (void)store_.ledger().remove_other_digests(action.version).has_error();
   return CommitSaved{image_state_of(record), "", ""};
 }

@@ -128,6 +128,11 @@ StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, 
   return ops.sync_directory(path.parent_path().empty() ? "." : path.parent_path());
 }
 
+unsigned mode_of_published(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_mode & 0777 : 0644;
+}
+
 StoreResult<std::vector<std::byte>> read_file(FileOps& ops, const std::filesystem::path& path, std::uint64_t bytes_max) {
   auto file = ops.open(path, OpenMode::read);
   if (!file) return file.error();

@@ -58,6 +58,9 @@ class FileOps {
 [[nodiscard]] StoreResult<void> replace_file(FileOps& ops, const std::filesystem::path& path, codec::Bytes content,
                                              std::optional<unsigned> mode = std::nullopt);
 
+/// Permissions for a file that engines read and we replace: those it had, or 0644, since engines run as other users.
+[[nodiscard]] unsigned mode_of_published(const std::filesystem::path& path);
+
 /// The whole file; a size past `bytes_max` is the error EFBIG.
 [[nodiscard]] StoreResult<std::vector<std::byte>> read_file(FileOps& ops, const std::filesystem::path& path,
                                                             std::uint64_t bytes_max);

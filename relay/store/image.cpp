@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/json.hpp>
 #include <cerrno>
 
 #include "relay/store/engine_lock.hpp"
@@ -19,12 +18,6 @@ constexpr const char* unfinished_name = ".deltarelay.creating";  // image_create
 
 StoreError refused(store_errc code, const char* what, const std::filesystem::path& path) {
   return {make_error_code(code), what, path.string(), 0};
-}
-
-/// Engines run as other users: what they read keeps the permissions it had, and new files can be read by all.
-unsigned public_mode(const std::filesystem::path& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_mode & 0777 : 0644;
 }
 
 }  // namespace
@@ -136,7 +129,7 @@ StoreResult<void> Image::sync() const {
 StoreResult<void> Image::write_companion(const codec::FilePayload& file) const {
   const auto path = checkpoint_.directory() / file.name;
   if (!codec::is_companion_name(file.name)) return refused(store_errc::corrupt, "write file of refused name", path);
-  return replace_file(FileOps::real(), path, file.content, public_mode(path));
+  return replace_file(FileOps::real(), path, file.content, mode_of_published(path));
 }
 
 StoreResult<bool> Image::try_hold_engines() {
@@ -148,22 +141,7 @@ StoreResult<bool> Image::try_hold_engines() {
 }
 
 StoreResult<void> Image::write_marker(const ImageMarker& marker) const {
-  return write_marker_to(checkpoint_.directory(), marker);
-}
-
-StoreResult<void> Image::write_marker_to(const std::filesystem::path& directory, const ImageMarker& marker) {
-  boost::json::object out;
-  out["schema"] = 1;
-  out["version"] = std::to_string(raw(marker.version));
-  out["state"] = marker.applying ? "applying" : "committed";
-  if (marker.applying) out["target"] = std::to_string(raw(marker.target));
-  out["digest"] = codec::to_hex(marker.digest);
-  boost::json::array changed;
-  for (const auto& name : marker.changed_tensors) changed.emplace_back(name);
-  out["changed_tensors"] = std::move(changed);
-  const std::string text = boost::json::serialize(out) + "\n";
-  const auto path = directory / "deltarelay.json";
-  return replace_file(FileOps::real(), path, std::as_bytes(std::span(text)), public_mode(path));
+  return relay::write_marker(checkpoint_.directory(), marker);
 }
 
 }  // namespace deltarelay::relay

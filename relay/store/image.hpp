@@ -19,17 +19,9 @@
 #include "codec/checkpoint.hpp"
 #include "codec/payloads.hpp"
 #include "relay/store/file_ops.hpp"
+#include "relay/store/image_marker.hpp"
 
 namespace deltarelay::relay {
-
-/// What deltarelay.json in the image directory tells engines.
-struct ImageMarker {
-  codec::Version version{};
-  bool applying = false;
-  codec::Version target{};  ///< while applying
-  codec::Digest digest;
-  std::vector<std::string> changed_tensors;
-};
 
 class Image {
  public:
@@ -78,8 +70,6 @@ class Image {
     File file;
     std::uint64_t bytes = 0;
   };
-  [[nodiscard]] static StoreResult<void> write_marker_to(const std::filesystem::path& directory,
-                                                         const ImageMarker& marker);
   Image(File lock, codec::Checkpoint checkpoint) : lock_(std::move(lock)), checkpoint_(std::move(checkpoint)) {}
   [[nodiscard]] StoreResult<void> open_shard(const codec::ShardFile& shard);
 

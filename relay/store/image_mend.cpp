@@ -38,7 +38,7 @@ StoreResult<void> Image::mend(const std::filesystem::path& directory, const code
   if (!engines) return engines.error();
   if (!*engines) return StoreError{make_error_code(store_errc::engine_reads), "mend", directory.string(), 0};
   // Before the first file has its size again: no engine may take zeros for weights.
-  if (auto marked = write_marker_to(directory, marker); !marked) return marked;
+  if (auto marked = relay::write_marker(directory, marker); !marked) return marked;
   for (const codec::ShardSkeleton& shard : shape.shards) {
     if (std::ranges::find(names, shard.name) == names.end()) continue;
     if (auto done = mend_shard(directory / shard.name, shard); !done) return done;

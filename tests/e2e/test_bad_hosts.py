@@ -112,6 +112,23 @@ class BadHosts(FleetCase):
         fleet.wait_converged(2)
         fleet.assert_images(self.second)
 
+    def test_a_host_whose_marker_cannot_be_written_changes_nothing_and_says_why_until_it_can(self):
+        fleet = self.fleet()
+        fleet.start_all()
+        fleet.wait_converged(1)
+        relay = fleet["us-1"]
+        in_the_way = relay.image / "deltarelay.json.tmp"
+        in_the_way.mkdir()
+        fleet.publish(fleet.export("second", self.second), "--wait")
+        reason = until("us-1 to say why not", lambda: relay.row().get("reason"))
+        self.assertIn("deltarelay.json", reason["text"])
+        self.assertEqual(("FAILED", "1"), (relay.row()["state"], relay.row()["version"]))
+        self.assertEqual(("1", "committed"), (relay.marker()["version"], relay.marker()["state"]))
+        fleet.assert_images(self.first, names=["us-1"])
+        in_the_way.rmdir()
+        fleet.wait_converged(2)
+        fleet.assert_images(self.second)
+
     def test_shards_that_were_cut_short_or_taken_away_while_the_daemons_were_down(self):
         fleet = self.fleet()
         fleet.start_all()

@@ -255,4 +255,26 @@ TEST_SUITE("relay/core/node") {
     (void)node.handle(EnginesAwaited{}, now);
     CHECK(node.records().at("leaf").reason_code.empty());
   }
+
+  TEST_CASE("an image that cannot be marked as being changed is a failure with its reason, and marked later") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    attach(node, now, Mode::stream);
+    (void)node.handle(begin_of(8, 7), now);
+    CHECK(find<MarkApplying>(node.handle(sealed(8, 1, RecordType::frame), now)) != nullptr);
+    (void)node.handle(MarkFailed{Version{8}, "READ_ONLY", "write deltarelay.json"}, now);
+    CHECK(node.records().at("leaf").state == NodeState::failed);
+    CHECK(node.records().at("leaf").reason_code == "READ_ONLY");
+    CHECK(node.records().at("leaf").retryable);
+    CHECK(find<MarkApplying>(node.handle(Tick{}, now += 1s)) == nullptr);
+    const Actions again = node.handle(Tick{}, now += 5s);
+    REQUIRE(find<MarkApplying>(again) != nullptr);
+    CHECK(find<MarkApplying>(again)->to == Version{8});
+    CHECK(find<ApplyRecord>(again) == nullptr);  // it was given already, and waits behind the mark
+    CHECK(find<MarkApplying>(node.handle(Tick{}, now += 20s)) == nullptr);
+    (void)node.handle(FrameApplied{Version{8}, Sequence{1}, 1, 0, {}, "", ""}, now);
+    CHECK(node.records().at("leaf").state == NodeState::receiving);
+    CHECK(node.records().at("leaf").reason_code.empty());
+  }
 }

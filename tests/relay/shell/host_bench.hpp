@@ -11,6 +11,7 @@
 
 #include "relay/shell/host_store.hpp"
 #include "relay/shell/image_opening.hpp"
+#include "relay/shell/marker_store.hpp"
 #include "relay/shell/refit_store.hpp"
 #include "relay/shell/root_store.hpp"
 #include "relay/source/refit_producer.hpp"
@@ -120,6 +121,24 @@ inline void apply(HostStore& host, Version version, std::size_t count = SIZE_MAX
             return true;
           }).has_value());
 }
+
+/// What deltarelay.json says, as text; empty when there is none.
+inline std::string marker_of(const HostStore& host) {
+  auto content = read_file(FileOps::real(), host.options().image_dir / "deltarelay.json", codec::mib);
+  if (!content) return {};
+  return {reinterpret_cast<const char*>(content->data()), content->size()};
+}
+
+/// While it lives, deltarelay.json cannot be replaced, by root neither.
+struct MarkerBlocked {
+  explicit MarkerBlocked(const HostStore& host) : in_the_way(host.options().image_dir / "deltarelay.json.tmp") {
+    REQUIRE(std::filesystem::create_directory(in_the_way));
+  }
+  ~MarkerBlocked() { std::filesystem::remove(in_the_way); }
+  MarkerBlocked(const MarkerBlocked&) = delete;
+  MarkerBlocked& operator=(const MarkerBlocked&) = delete;
+  std::filesystem::path in_the_way;
+};
 
 inline std::vector<std::byte> bytes_of(const std::filesystem::path& directory) {
   auto content = read_file(FileOps::real(), directory / "model.safetensors", codec::gib);

@@ -221,6 +221,71 @@ TEST_SUITE("relay/shell/image_opening") {
     CHECK(pair.opened_version() == Version{});
   }
 
+  TEST_CASE("after a start the marker says what the image was found to be, whatever it said before") {
+    const std::string whole = R"("version":"1","state":"committed")";
+    const std::string on_the_way = R"("version":"1","state":"applying","target":"2")";
+    const std::string none = R"("version":"0","state":"applying")";
+    for (const char* before : {"", "{", "[]", R"({"schema":1,"version":"9","state":"committed","digest":"00"})"}) {
+      const std::string text = before;
+      CAPTURE(text);
+      Pair pair;
+      const auto marker = pair.relay->options().image_dir / "deltarelay.json";
+      const auto spoil = [&] {
+        std::filesystem::remove(marker);
+        if (!text.empty()) REQUIRE(replace_file(FileOps::real(), marker, std::as_bytes(std::span(text))).has_value());
+      };
+      spoil();
+      CHECK(pair.opened_version() == Version{1});
+      CHECK(marker_of(*pair.relay).find(whole) != std::string::npos);
+      append(*pair.relay, encode(*pair.root, Version{2}, make_export(*pair.root, "next", {0, 2})));
+      apply(*pair.relay, Version{2}, 1);
+      spoil();
+      CHECK(pair.opened_version() == Version{1});
+      CHECK(marker_of(*pair.relay).find(on_the_way) != std::string::npos);
+      pair.damage(3);
+      spoil();
+      CHECK(pair.opened_version() == Version{});
+      // Without a marker nothing is stated, and nothing need be.
+      CHECK(marker_of(*pair.relay).empty() == text.empty());
+      CHECK((marker_of(*pair.relay).find(none) != std::string::npos) == !text.empty());
+    }
+  }
+
+  TEST_CASE("a host of no version does not leave a marker that states one") {
+    Pair pair;
+    REQUIRE(mark_committed(*pair.relay, {}).has_value());
+    pair.relay->record().committed = Version{};
+    REQUIRE(pair.relay->save_ledger().has_value());
+    CHECK(pair.opened_version() == Version{});
+    CHECK(marker_of(*pair.relay).find(R"("version":"0","state":"applying")") != std::string::npos);
+  }
+
+  TEST_CASE("a start that cannot put a false marker right fails and is tried again") {
+    Pair pair;
+    REQUIRE(mark_applying(*pair.relay, Version{1}, Version{2}).has_value());
+    const std::string false_word = marker_of(*pair.relay);
+    {
+      const MarkerBlocked blocked(*pair.relay);
+      for (int damaged = 0; damaged < 2; ++damaged) {
+        const Event event = open_image(*pair.relay, never);
+        REQUIRE(std::holds_alternative<ImageFailed>(event));
+        CHECK(std::get<ImageFailed>(event).retryable);
+        CHECK(std::get<ImageFailed>(event).text.find("deltarelay.json") != std::string::npos);
+        CHECK(marker_of(*pair.relay) == false_word);
+        pair.damage(2);
+      }
+    }
+    CHECK(pair.opened_version() == Version{1});
+  }
+
+  TEST_CASE("a marker that is right is not written again") {
+    Pair pair;
+    REQUIRE(mark_committed(*pair.relay, {"a"}).has_value());
+    const MarkerBlocked blocked(*pair.relay);
+    CHECK(pair.opened_version() == Version{1});
+    CHECK(marker_of(*pair.relay).find(R"(["a"])") != std::string::npos);
+  }
+
   TEST_CASE("a lost digest table is no loss as long as the image is whole") {
     Pair pair;
     for (const auto& entry : std::filesystem::directory_iterator(pair.relay->options().state_dir))

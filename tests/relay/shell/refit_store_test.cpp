@@ -93,6 +93,24 @@ TEST_SUITE("relay/shell/refit_store") {
     CHECK(save_commit(root, SaveCommit{Version{2}, bench.records.back()}).error_code.empty());
   }
 
+  TEST_CASE("a marker that cannot be written after a commit is written later; the commit stands") {
+    Bench bench;
+    HostStore& root = *bench.root;
+    append(root, bench.records);
+    REQUIRE(mark_applying(root, Version{1}, Version{2}).has_value());
+    apply(root, Version{2});
+    {
+      const MarkerBlocked blocked(root);
+      CHECK(save_commit(root, SaveCommit{Version{2}, bench.records.back()}).error_code.empty());
+      retry_marker(root);
+      CHECK(marker_of(root).find("\"applying\"") != std::string::npos);
+    }
+    retry_marker(root);
+    CHECK(marker_of(root).find(R"("version":"2","state":"committed")") != std::string::npos);
+    CHECK(marker_of(root).find(R"("changed_tensors":["a","c"])") != std::string::npos);
+    CHECK_FALSE(root.marker_due);
+  }
+
   TEST_CASE("after an abort exactly the blocks that were applied differ from the base") {
     Bench bench;
     HostStore& root = *bench.root;
