@@ -34,8 +34,10 @@ DELTARELAY_CLASS_AVX512_INLINE __m512i fresh_zero() noexcept {
   return zero;
 }
 
-// The passes come back to memory after each tile; far enough ahead, the next lines are there when they do.
-constexpr std::size_t prefetch_bytes = 4096;
+// The passes come back to memory after each tile; far enough ahead, the next lines are there when they do. Asked for
+// from the pass that is slowest per word: a burst of requests from a fast one would wait for the first of them to come
+// back.
+constexpr std::size_t prefetch_bytes = 8192;
 DELTARELAY_CLASS_AVX512_INLINE void prefetch(const std::byte* p) noexcept {
   _mm_prefetch(reinterpret_cast<const char*>(p) + prefetch_bytes, _MM_HINT_T0);
 }
@@ -204,10 +206,11 @@ struct FindTile {
 
 // Marks from the next rank of each class on, put where the class's elements are. One load of eight bytes has at least
 // 57 marks from any bit on; a class with more elements than that in one word needs the ninth byte.
-template <bool wide>
-DELTARELAY_CLASS_AVX512_INLINE void place_marks(const std::byte* bits, const FindTile& tile, std::size_t words,
-                                                std::uint64_t* changed) noexcept {
-  for (std::size_t word = 0; word < words; ++word) {
+template <unsigned width, bool wide>
+DELTARELAY_CLASS_AVX512_INLINE void place_marks(const std::byte* bits, const FindTile& tile, const std::byte* base,
+                                                std::size_t words, std::uint64_t* changed) noexcept {
+  for (std::size_t word = 0; word < words; ++word, base += 64 * width) {
+    for (unsigned line = 0; line < width; ++line) prefetch(base + 64 * line);
     std::uint64_t found = 0;
     for (unsigned c = 0; c < classes_max; ++c) {
       const std::byte* const at = bits + tile.offsets[word][c];
@@ -234,8 +237,8 @@ DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* b
   for (std::size_t words = elements / 64; words > 0;) {
     const std::size_t some = words < tile_words ? words : tile_words;
     __mmask8 crowded = 0;
+    const std::byte* const tile_base = base;
     for (std::size_t word = 0; word < some; ++word, base += 64 * width) {
-      for (unsigned line = 0; line < width; ++line) prefetch(base + 64 * line);
       const __m512i keys = keys_of<width>(tables, base), masks = tables.masks(keys);
       const __m512i counts = _mm512_popcnt_epi64(masks);
       _mm512_store_si512(tile.keys[word], keys);
@@ -246,9 +249,9 @@ DELTARELAY_CLASS_AVX512 std::size_t find(const ClassMap& map, const std::byte* b
       crowded |= _mm512_cmpgt_epu64_mask(counts, _mm512_set1_epi64(57));
     }
     if (crowded != 0) {
-      place_marks<true>(marks.bits, tile, some, changed);
+      place_marks<width, true>(marks.bits, tile, tile_base, some, changed);
     } else {
-      place_marks<false>(marks.bits, tile, some, changed);
+      place_marks<width, false>(marks.bits, tile, tile_base, some, changed);
     }
     for (std::size_t word = 0; word < some; ++word) {
       _mm512_storeu_si512(keys_out, _mm512_mask_compress_epi8(fresh_zero(), changed[word], load(tile.keys[word])));

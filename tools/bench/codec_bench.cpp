@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "codec/digest.hpp"
@@ -123,17 +125,19 @@ void publish(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(pair.bytes()));
 }
 
-/// Parses the batch's frames, decodes each block into the slot, and gives block, entry and new content to `use`.
-template <class Use>
-void decode_batch(const Batch& batch, BlockDecoder& decoder, std::vector<std::byte>& slot, Use use) {
-  for (const EncodedFrame& frame : batch.frames) {
+/// Parses frames of a batch, decodes each block over what `base_of` gives for it, and gives the block's number, its new
+/// content and whether that is what the frame promised to `use`.
+template <class BaseOf, class Use>
+void decode_frames(const Batch& batch, const std::vector<EncodedFrame>& frames, BlockDecoder& decoder,
+                   std::vector<std::byte>& slot, BaseOf base_of, Use use) {
+  for (const EncodedFrame& frame : frames) {
     const auto view = FrameView::parse(frame.payload);
     std::size_t at = 0;  // blocks that did not change are in no frame
     for (const FrameEntry& entry : view->entries) {
       while (batch.blocks[at].id != entry.id) ++at;
       const BlockInput& block = batch.blocks[at];
       const MutableBytes content = MutableBytes(slot).first(block.base.size());
-      const auto decoded = decoder.decode(entry, view->tables, block.dtype, block.base, content);
+      const auto decoded = decoder.decode(entry, view->tables, block.dtype, base_of(at), content);
       use(at, content, decoded && *decoded == entry.target);
     }
   }
@@ -143,34 +147,73 @@ void decode_only(benchmark::State& state) {
   Turns turns(state, state.range(0));
   std::vector<std::byte> slot(block_bytes_default);
   BlockDecoder decoder;
-  for (auto _ : state)
-    decode_batch(turns.next(), decoder, slot,
-                 [](std::size_t, Bytes content, bool) { benchmark::DoNotOptimize(content.data()); });
+  for (auto _ : state) {
+    const Batch& batch = turns.next();
+    decode_frames(
+        batch, batch.frames, decoder, slot, [&](std::size_t at) { return batch.blocks[at].base; },
+        [](std::size_t, Bytes content, bool) { benchmark::DoNotOptimize(content.data()); });
+  }
   turns.count_payload();
 }
 
-/// What an apply worker does per block: decode into the slot, compare the digest, copy into the image. The base is read
-/// from the checkpoint and the image is memory of its own, so that each round decodes the same.
+/// An image that is brought from base to next and back again, a batch at a time.
+class LiveImage {
+ public:
+  explicit LiveImage(const TrainedPair& pair) : memory_(static_cast<std::size_t>(pair.bytes())) {
+    for (const Batch& batch : pair.batches()) {
+      for (std::size_t i = 0; i < batch.blocks.size(); ++i)
+        std::ranges::copy(batch.blocks[i].base, memory_.begin() + static_cast<std::ptrdiff_t>(batch.offsets[i]));
+    }
+  }
+  static LiveImage& of(std::int64_t percent) {
+    static std::map<std::int64_t, std::unique_ptr<LiveImage>> made;
+    auto& slot = made[percent];
+    if (!slot) slot = std::make_unique<LiveImage>(TrainedPair::changed(percent));
+    return *slot;
+  }
+  /// The frames that fit what the image holds.
+  const std::vector<EncodedFrame>& turn(const Batch& batch) {
+    bool& at_next = at_next_[&batch];
+    at_next = !at_next;
+    return at_next ? batch.frames : batch.back;
+  }
+  MutableBytes block(const Batch& batch, std::size_t i) {
+    return MutableBytes(memory_).subspan(batch.offsets[i], batch.blocks[i].next.size());
+  }
+  bool holds_what_it_should(const Batch& batch) {
+    for (std::size_t i = 0; i < batch.blocks.size(); ++i) {
+      const BlockInput& block_input = batch.blocks[i];
+      if (!std::ranges::equal(block(batch, i), at_next_[&batch] ? block_input.next : block_input.base)) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::map<const Batch*, bool> at_next_;
+};
+
+/// What an apply worker does per block: decode over the image's block into the slot, compare the digest, copy into the
+/// image.
 void decode_verify_apply(benchmark::State& state) {
   Turns turns(state, state.range(0));
-  const MutableBytes image = TrainedPair::image();
+  LiveImage& image = LiveImage::of(state.range(0));
   std::vector<std::byte> slot(block_bytes_default);
   BlockDecoder decoder;
   const Batch* last = nullptr;
   for (auto _ : state) {
-    last = &turns.next();
-    decode_batch(*last, decoder, slot, [&](std::size_t at, Bytes content, bool verified) {
-      if (!verified) state.SkipWithError("a block did not decode to its target");
-      std::ranges::copy(content, image.begin() + static_cast<std::ptrdiff_t>(last->offsets[at]));
-    });
+    const Batch& batch = turns.next();
+    decode_frames(
+        batch, image.turn(batch), decoder, slot, [&](std::size_t at) { return Bytes(image.block(batch, at)); },
+        [&](std::size_t at, Bytes content, bool verified) {
+          if (!verified) state.SkipWithError("a block did not decode to its target");
+          std::ranges::copy(content, image.block(batch, at).begin());
+        });
     benchmark::ClobberMemory();
+    last = &batch;
   }
-  for (std::size_t i = 0; last != nullptr && i < last->blocks.size(); ++i) {
-    const BlockInput& block = last->blocks[i];
-    const bool applied = std::ranges::equal(image.subspan(last->offsets[i], block.next.size()), block.next);
-    if (!applied && !std::ranges::equal(block.base, block.next))
-      state.SkipWithError("the image does not hold the new content of a block that changed");
-  }
+  if (last != nullptr && !image.holds_what_it_should(*last))
+    state.SkipWithError("the image does not hold the new content");
   turns.count_payload();
 }
 

@@ -88,7 +88,12 @@ TrainedPair::TrainedPair(codec::CheckpointMap base, codec::CheckpointMap next)
     offset += layout().size_of(id);
   }
   codec::FrameEncoder encoder;
-  for (Batch& batch : batches_) encoder.encode(batch.blocks, batch.frames);
+  for (Batch& batch : batches_) {
+    encoder.encode(batch.blocks, batch.frames);
+    std::vector<codec::BlockInput> turned = batch.blocks;
+    for (codec::BlockInput& block : turned) std::swap(block.base, block.next);
+    encoder.encode(turned, batch.back);
+  }
 }
 
 const TrainedPair& TrainedPair::changed(std::int64_t percent) {

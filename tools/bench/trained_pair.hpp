@@ -20,7 +20,8 @@ inline constexpr std::uint64_t model_bytes = 128ull << 20;
 /// on: short enough to fall between two interruptions, and taken in turns, so that each finds the caches cold.
 struct Batch {
   std::vector<codec::BlockInput> blocks;
-  std::vector<codec::EncodedFrame> frames;
+  std::vector<codec::EncodedFrame> frames;  ///< from base to next
+  std::vector<codec::EncodedFrame> back;    ///< from next to base
   std::uint64_t bytes = 0;
   std::vector<std::size_t> offsets;  ///< of each block in memory that holds the checkpoint back to back
 };
