@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "codec/record.hpp"
@@ -17,6 +18,7 @@
 #include "tools/relayctl/delta_summary.hpp"
 #include "tools/relayctl/failures.hpp"
 #include "tools/relayctl/humanize.hpp"
+#include "tools/relayctl/kind_stats.hpp"
 #include "tools/relayctl/table.hpp"
 
 namespace deltarelay::relayctl {
@@ -41,11 +43,13 @@ class Stats {
     pair_ = CheckpointPair::open(context_, options_.base, options_.next, options_.block_bytes, code);
     if (pair_ == nullptr) return code;
     dense_bytes_ = pair_->layout().total_bytes();
+    kinds_.emplace(pair_->layout());
     auto measured = encode();
     if (measured) measured = scan();
     // Which file changed says more than in which tensor that was seen.
     if (auto same = pair_->check_unchanged(); !same) return fail(context_, what, same.error());
     if (!measured) return fail(context_, what, measured.error());
+    changes_ = kinds_->changes();
     bounds_ = changes_.bounds();
     if (context_.json())
       context_.print(json::serialize(document()) + "\n");
@@ -63,7 +67,11 @@ class Stats {
     refit.threads = options_.threads;
     refit.frame.fast = options_.fast;
     codec::RefitControl control;
-    auto encoded = codec::encode_refit(input, refit, control, [](codec::EncodedFrame&&) {});
+    std::mutex mutex;
+    auto encoded = codec::encode_refit(input, refit, control, [&](codec::EncodedFrame&& frame) {
+      const std::scoped_lock lock(mutex);
+      kinds_->add_frame(frame.payload);
+    });
     if (!encoded) return encoded.error();
     stats_ = encoded->stats;
     frames_ = encoded->frames;
@@ -77,10 +85,10 @@ class Stats {
     std::mutex mutex;
     std::optional<codec::Failure> failure;
     const auto work = [&] {
-      ChangeStats mine;
+      KindChanges mine;
       auto failed = scan_blocks(next, mine);
       const std::scoped_lock lock(mutex);
-      changes_.merge(mine);
+      kinds_->merge(mine);
       if (failed && !failure) failure = std::move(failed);
     };
     {
@@ -92,7 +100,7 @@ class Stats {
     return {};
   }
 
-  std::optional<codec::Failure> scan_blocks(std::atomic<std::uint64_t>& next, ChangeStats& out) const {
+  std::optional<codec::Failure> scan_blocks(std::atomic<std::uint64_t>& next, KindChanges& out) const {
     const codec::Layout& layout = pair_->layout();
     const auto read_base = pair_->base_reader(), read_next = pair_->next_reader();
     std::vector<std::byte> old_block(layout.block_bytes()), new_block(layout.block_bytes());
@@ -105,7 +113,7 @@ class Stats {
         const auto base = read_base(id, old_block), changed = read_next(id, new_block);
         const codec::TensorSpec& tensor = layout.tensor(id.tensor);
         if (!base || !changed) return codec::Failure{codec::errc::file_changed, codec::display_name(tensor.name), {}};
-        out.add_block(tensor.dtype, *base, *changed);
+        out[static_cast<std::size_t>(kinds_->kind_of(id.tensor))].add_block(tensor.dtype, *base, *changed);
       }
     }
   }
@@ -128,6 +136,9 @@ class Stats {
     out["encodings"] = encodings_json(stats_);
     out["order0_bound_bytes"] = std::ceil(bounds_.order0_bytes);
     out["given_exponent_bound_bytes"] = std::ceil(bounds_.given_exponent_bytes);
+    out["shared_bytes"] = kinds_->shared_bytes();
+    out["bytes_per_changed_element"] = changes_.changed() == 0 ? json::value(nullptr) : json::value(per_change());
+    out["kinds"] = kinds_->json();
     json::array steps;
     for (const StepRow& row : changes_.steps()) {
       json::object step;
@@ -181,7 +192,8 @@ class Stats {
          fmt::format("of {} elements; {} blocks", human_count(changes_.elements()), stats_.changed_blocks)});
     table.add({"sent", human_bytes(wire_bytes_), of_dense(wire),
                wire_bytes_ == 0 ? "nothing to send"
-                                : fmt::format("{} frames; {:.1f} x smaller than dense", frames_, dense / wire)});
+                                : fmt::format("{} frames; {:.1f} x smaller than dense; {:.3f} B a change", frames_,
+                                              dense / wire, per_change())});
     if (changes_.changed() > 0) {
       table.add({"order-0 bound", human_bytes(static_cast<std::uint64_t>(bounds_.order0_bytes)),
                  of_dense(bounds_.order0_bytes), versus(wire, bounds_.order0_bytes)});
@@ -192,6 +204,8 @@ class Stats {
     if (stats_.changed_blocks == 0) return out;
     out += '\n';
     out += encodings_text(stats_);
+    out += '\n';
+    out += kinds_->text();
     if (changes_.changed() == 0) return out;
     out += '\n';
     out += steps_text();
@@ -199,8 +213,12 @@ class Stats {
     return out;
   }
 
+  [[nodiscard]] double per_change() const {
+    return share(static_cast<double>(wire_bytes_), static_cast<double>(changes_.changed())) / 100;
+  }
+
   static std::string versus(double wire, double bound) {
-    return bound < 1 ? "" : fmt::format("sent is {:.2f} of it", wire / bound);
+    return bound < 1 ? "" : fmt::format("sent is {:.3f} of it", wire / bound);
   }
 
   std::string steps_text() const {
@@ -258,6 +276,7 @@ class Stats {
   const Context& context_;
   const DeltaOptions& options_;
   std::unique_ptr<CheckpointPair> pair_;
+  std::optional<KindTable> kinds_;
   codec::FrameStats stats_;
   ChangeStats changes_;
   ChangeBounds bounds_;
