@@ -214,7 +214,7 @@ class Stats {
   }
 
   [[nodiscard]] double per_change() const {
-    return share(static_cast<double>(wire_bytes_), static_cast<double>(changes_.changed())) / 100;
+    return static_cast<double>(wire_bytes_) / static_cast<double>(changes_.changed());
   }
 
   static std::string versus(double wire, double bound) {

@@ -1,6 +1,6 @@
 """relayctl delta stats: counts against checkpoints whose every change is known, and bounds computed a second time."""
 import math
-import os
+import random
 import struct
 from collections import Counter
 
@@ -80,8 +80,8 @@ class Stats(RelayctlCase):
 
     def test_sizes_are_those_that_encode_writes(self):
         old = bf16_weights(20000, 5)
-        out = self.stats({"w": ("BF16", [20000], old), "b": ("U8", [9000], os.urandom(9000))},
-                         {"w": ("BF16", [20000], stepped(old, 0.03, 6)), "b": ("U8", [9000], os.urandom(9000))})
+        out = self.stats({"w": ("BF16", [20000], old), "b": ("U8", [9000], random.Random(20).randbytes(9000))},
+                         {"w": ("BF16", [20000], stepped(old, 0.03, 6)), "b": ("U8", [9000], random.Random(21).randbytes(9000))})
         encoded = self.relayctl("--output", "json", "delta", "encode", "base", "new", "-o", "x.delta").json
         for key in ("frames", "changed_blocks", "changed_elements", "encodings", "overhead_bytes"):
             self.assertEqual(out[key], encoded[key], key)
@@ -123,7 +123,7 @@ class Stats(RelayctlCase):
         old, other = bf16_weights(50000, 11), bf16_weights(50000, 12)
         out = self.stats({"a.attn.wq.weight": ("BF16", [50000], old), "mlp": ("BF16", [50000], other)},
                          {"a.attn.wq.weight": ("BF16", [50000], stepped(old, 0.05, 13)),
-                          "mlp": ("BF16", [50000], os.urandom(100000))}, "--block-bytes", 4096)
+                          "mlp": ("BF16", [50000], random.Random(14).randbytes(100000))}, "--block-bytes", 4096)
         self.assertEqual(sum(k["payload_bytes"] for k in out["kinds"]) + out["shared_bytes"], out["wire_bytes"])
         self.assertGreaterEqual(out["shared_bytes"], 160 * out["frames"])
         self.assertEqual(out["bytes_per_changed_element"], out["wire_bytes"] / out["changed_elements"])
