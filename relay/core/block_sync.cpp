@@ -56,6 +56,7 @@ void BlockSync::parent_lost() {
   if (phase_ == Phase::none || phase_ == Phase::saving) return;
   outstanding_.clear();
   wanted_.assign(missing_.begin(), missing_.end());
+  table_lost_ = phase_ == Phase::preparing;
   if (purpose_ == Purpose::become && phase_ != Phase::preparing) phase_ = Phase::wait_manifest;
 }
 
@@ -93,6 +94,7 @@ void BlockSync::on(const SyncFile& message, Actions& out) {
 void BlockSync::on(const SyncCompared& event, Actions& out, std::optional<LinkId> parent) {
   if ((phase_ != Phase::digests && phase_ != Phase::preparing) || event.version != version_) return;
   phase_ = Phase::fetching;
+  table_lost_ = false;
   missing_.clear();
   missing_.insert(event.missing.begin(), event.missing.end());
   wanted_.assign(event.missing.begin(), event.missing.end());
@@ -103,7 +105,7 @@ void BlockSync::on(const SyncCompared& event, Actions& out, std::optional<LinkId
 
 void BlockSync::on(const SyncBlocks& message, Actions& out) {
   // Only what was asked for and has not come: a late copy could put a block back that a frame has changed since.
-  if (phase_ != Phase::fetching) return;
+  if (phase_ != Phase::fetching || outstanding_.empty()) return;
   ++applying_;
   out.push_back(
       ApplySyncBlocks{message.frame_payload, {outstanding_.begin(), outstanding_.end()}, purpose_ == Purpose::repair});
@@ -159,6 +161,11 @@ void BlockSync::tick(Instant now, Actions& out, std::optional<LinkId> parent) {
     phase_ = Phase::saving;
     out.push_back(SaveSynced{version_});
     return;
+  }
+  if (phase_ == Phase::digests && table_lost_ && parent) {
+    table_lost_ = false;
+    phase_ = Phase::wait_manifest;
+    retry_at_ = now;
   }
   if (!retry_at_ || now < *retry_at_) return;
   retry_at_.reset();

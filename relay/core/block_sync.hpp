@@ -98,6 +98,7 @@ class BlockSync {
   std::size_t missing_seen_ = 0;  // at the last tick
   Instant progress_at_{};
   bool gave_up_version_ = false;
+  bool table_lost_ = false;  // the parent went while the image was hashed, and may not have sent its whole table
   std::string error_code_, error_text_;
   bool retryable_ = true;
 };

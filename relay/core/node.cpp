@@ -1,4 +1,5 @@
-// Start, log and applying: how the events of store and source move the refit of this node. Links: node_links.cpp.
+// Start, log and applying: how the events of store and source move the refit of this node. Links: node_links.cpp; what it says of
+// itself: node_report.cpp.
 #include "relay/core/node.hpp"
 
 #include <fmt/format.h>
@@ -136,7 +137,6 @@ void Node::on(const ImageFailed& event) {
   image_error_code_ = event.code;
   image_error_text_ = event.text;
   image_retryable_ = event.retryable;
-  out_.push_back(Note{Note::Level::error, event.code, event.text});
   if (!std::exchange(image_open_, false)) return;
   // It was open: what was applied may have gone to files that no engine sees. Nothing counts until it is hashed anew.
   image_ = ImageState{};
@@ -148,13 +148,11 @@ void Node::on(const ImageFailed& event) {
 void Node::on(const EnginesAwaited& event) {
   wait_code_ = event.code;
   wait_text_ = event.text;
-  if (!event.code.empty()) out_.push_back(Note{Note::Level::warn, event.code, event.text});
 }
 
 void Node::on(const LogFailed& event) {
   log_error_code_ = event.code;
   log_error_text_ = event.text;
-  if (!event.code.empty()) out_.push_back(Note{Note::Level::error, event.code, event.text});
 }
 
 void Node::on(const MarkFailed& event) {
@@ -177,7 +175,6 @@ void Node::on(const FrameApplied& event) {
 void Node::on(const ImageSynced& event) {
   if (event.version != refit_.version() || current() == nullptr) return;
   refit_.on(event, *current(), now_, out_);
-  if (!refit_.error_code().empty()) out_.push_back(Note{Note::Level::error, refit_.error_code(), refit_.error_text()});
 }
 
 void Node::on(const CommitSaved& event) {
@@ -192,10 +189,7 @@ void Node::on(const CommitSaved& event) {
     if (refit_.phase() != RefitNode::Phase::idle && refit_.base() != image_.version) refit_.undone();
     stream_from_parent();
   } else {
-    if (!refit_.on(event, now_)) {
-      if (!event.error_code.empty()) out_.push_back(Note{Note::Level::error, event.error_code, event.error_text});
-      return;
-    }
+    if (!refit_.on(event, now_)) return;
     image_ = event.image;
     if (sync_.running() &&
         sync_.purpose() == BlockSync::Purpose::become) {  // asked for, not begun: not needed any more
@@ -237,7 +231,6 @@ void Node::on(const SyncCompared& event) {
 
 void Node::on(const SyncBlocksApplied& event) {
   sync_.on(event, now_, out_, parent_link());
-  if (!event.error_code.empty()) out_.push_back(Note{Note::Level::error, event.error_code, event.error_text});
   if (sync_.running() && current() != nullptr)
     if (const std::vector<std::uint64_t> repaired = sync_.take_repaired(); !repaired.empty())
       refit_.repaired(repaired, *current(), out_);
@@ -264,7 +257,6 @@ void Node::finish_sync_if_complete() {
 
 void Node::on(const SyncFailed& event) {
   sync_.on(event, now_);
-  out_.push_back(Note{Note::Level::error, event.code, event.text});
 }
 
 void Node::on(const SyncBlocksSent& event) {
@@ -329,71 +321,6 @@ void Node::on(const EncodeEnded& event) {
 void Node::on(const DecisionSaved& event) {
   root_.on(event, now_, out_);
   if (event.record) append(event.record);
-}
-
-// ------------------------------------------------------------------------------------------------ reports
-
-NodeRecord Node::describe() const {
-  NodeRecord record;
-  record.name = config_.name;
-  record.parent = parent_phase_ == ParentPhase::attached ? parent_ : std::string{};
-  record.boot_id = config_.boot_id;
-  record.attach_sequence = (config_.boot_count << 32) | attachments_;
-  record.rank = config_.rank;
-  record.committed = image_.version;
-  record.state = image_open_ ? NodeState::idle : NodeState::starting;
-  if (const RefitEntry* refit = current(); refit != nullptr && refit_.phase() != RefitNode::Phase::idle) {
-    record.receiving = refit_.version();
-    record.frames_received = refit->frame_count;
-    record.frames_applied = refit_.frames_applied();
-    record.received_bytes = refit->payload_bytes;
-    if (refit->end_record)
-      if (auto end = codec::EndPayload::decode(refit->end_record->payload())) record.frames_total = end->frame_count;
-    switch (refit_.phase()) {
-      case RefitNode::Phase::prepared:
-        record.state = NodeState::prepared;
-        break;
-      case RefitNode::Phase::committing:
-        record.state = NodeState::committing;
-        break;
-      case RefitNode::Phase::undoing:
-        record.state = NodeState::syncing;
-        break;
-      default:
-        record.state = NodeState::receiving;
-    }
-    // The root keeps its base until the decision; with END in its log it has all that a prepared node needs.
-    if (config_.is_root && refit->end_record && !refit->decision) record.state = NodeState::prepared;
-  }
-  if (sync_.running()) {
-    if (sync_.purpose() != BlockSync::Purpose::repair) record.state = NodeState::syncing;
-    record.sync_blocks_total = sync_.total();
-    record.sync_blocks_done = sync_.done();
-  }
-  const auto failed = [&](const std::string& code, const std::string& text, bool retryable) {
-    if (code.empty() || !record.reason_code.empty()) return;
-    record.state = NodeState::failed;
-    record.reason_code = code;
-    record.reason_text = text;
-    record.retryable = retryable;
-  };
-  failed(image_error_code_, image_error_text_, image_retryable_);
-  failed(log_error_code_, log_error_text_, true);
-  failed(refit_.error_code(), refit_.error_text(), true);
-  failed(sync_.error_code(), sync_.error_text(), sync_.retryable());
-  if (record.reason_code.empty()) {  // a wait is no failure: the state stays
-    record.reason_code = wait_code_;
-    record.reason_text = wait_text_;
-  }
-  return record;
-}
-
-void Node::report(bool force) {
-  const bool urgent = reports_.set_self(describe()) || force;
-  if (config_.is_root) root_.evaluate(reports_.all(), next_of_refit(), now_, out_);
-  if (parent_phase_ != ParentPhase::attached || !reports_.pending() || (!urgent && now_ < report_at_)) return;
-  report_at_ = now_ + config_.report_interval;
-  while (reports_.pending()) out_.push_back(SendMessage{*parent_link_, Report{reports_.take(report_records_max)}});
 }
 
 }  // namespace deltarelay::relay

@@ -129,6 +129,7 @@ class Node {
   void serve_blocks();
   void finish_sync_if_complete();
   void report(bool now);
+  void note_trouble(const NodeRecord& self);
   void ask_again(LogPosition from);
   void close(LinkId link, std::string code, std::string text);
   [[nodiscard]] NodeRecord describe() const;
@@ -146,6 +147,7 @@ class Node {
   bool image_retryable_ = true;
   std::string image_error_code_, image_error_text_, log_error_code_, log_error_text_;
   std::string wait_code_, wait_text_;  // for engines
+  std::string noted_code_;             // of the trouble that an operator was told of and that is not over
   LogIndex log_;
   RefitNode refit_;
   BlockSync sync_;

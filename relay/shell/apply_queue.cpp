@@ -38,8 +38,12 @@ void ApplyQueue::apply(LogPosition position) {
   run([this, position, table = store_.table()]() -> Event { return apply_record(store_, table, position); });
 }
 
-void ApplyQueue::apply(ApplySyncBlocks blocks) {
-  run([this, blocks = std::move(blocks)]() -> Event { return apply_sync_blocks(store_, blocks); });
+void ApplyQueue::apply(ApplySyncBlocks blocks, std::shared_ptr<net::ByteHold> hold) {
+  run([this, blocks = std::move(blocks), hold = std::move(hold)]() -> Event {
+    SyncBlocksApplied applied = apply_sync_blocks(store_, blocks);
+    hold->release();
+    return applied;
+  });
 }
 
 void ApplyQueue::run(std::function<Event()> work) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "relay/core/actions.hpp"
+#include "relay/net/byte_budget.hpp"
 #include "relay/shell/host_store.hpp"
 
 namespace deltarelay::relay {
@@ -33,8 +34,8 @@ class ApplyQueue {
 
   /// The record is in the log. Records of another refit than the one begun are dropped. -> FrameApplied
   void apply(LogPosition position);
-  /// -> SyncBlocksApplied
-  void apply(ApplySyncBlocks blocks);
+  /// -> SyncBlocksApplied. `hold` goes when they are applied.
+  void apply(ApplySyncBlocks blocks, std::shared_ptr<net::ByteHold> hold);
   /// Calls `then` on the core strand once no record is being applied.
   void when_idle(std::function<void()> then);
 

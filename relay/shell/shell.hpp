@@ -158,15 +158,16 @@ class Shell {
   boost::asio::io_context& io_;
   ShellParts parts_;
   boost::asio::strand<boost::asio::io_context::executor_type> core_;
+  net::ByteBudget budget_;  // before the pools: what they still have to do may hold a share of it
   boost::asio::thread_pool cpu_, readers_, state_{1}, flusher_{1};
   std::atomic<bool> stopping_{false};
 
-  net::ByteBudget budget_;
   net::TaskGroup tasks_;
   std::shared_ptr<net::Listener> listener_;
   std::map<LinkId, LinkEntry> links_;
   std::uint64_t links_made_ = 0;
   std::map<const codec::Record*, net::ByteHold> holds_;  // of the record being handled
+  std::shared_ptr<net::ByteHold> message_hold_;          // of the link message being handled; never null
   std::promise<void> links_gone_;
   bool links_gone_told_ = false;
 

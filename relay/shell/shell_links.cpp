@@ -80,7 +80,13 @@ void Shell::record_arrived(LinkId id, codec::RecordPtr record, net::ByteHold hol
     return;
   }
   auto message = decode_message(*record);
-  if (message) return handle(MessageArrived{id, std::move(*message)});
+  if (message) {
+    // What it sets off on other threads keeps a share: a parent that sends faster than the disk takes is not read.
+    message_hold_ = std::make_shared<net::ByteHold>(std::move(hold));
+    handle(MessageArrived{id, std::move(*message)});
+    message_hold_ = std::make_shared<net::ByteHold>();
+    return;
+  }
   if (message.error() == codec::errc::unknown_record_type) return;  // of a newer release
   perform(CloseLink{id, "PROTOCOL", "a message does not decode: " + message.error().message()});
 }

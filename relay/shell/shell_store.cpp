@@ -133,8 +133,8 @@ void Shell::perform(const PrepareSync& action) {
 }
 
 void Shell::perform(const StoreSyncDigests& action) {
-  apply_queue_->when_idle([this, action] {  // behind the preparation
-    on_state([this, action] {
+  apply_queue_->when_idle([this, action, hold = message_hold_] {  // behind the preparation
+    on_state([this, action, hold] {
       if (auto event = sync_receiver_.store_digests(action)) return feed(*event);
       if (auto event = sync_receiver_.compare()) feed(*event);
     });
@@ -142,11 +142,11 @@ void Shell::perform(const StoreSyncDigests& action) {
 }
 
 void Shell::perform(const ApplySyncBlocks& action) {
-  apply_queue_->apply(action);
+  apply_queue_->apply(action, message_hold_);
 }
 
 void Shell::perform(const ApplySyncFile& action) {
-  on_state([this, action] {
+  on_state([this, action, hold = message_hold_] {
     if (const std::string wrong = sync_receiver_.apply_file(action); !wrong.empty())
       note(Note::Level::error, "SYNC_FILE", wrong);
     if (sync_receiver_.files_complete()) files_came();

@@ -277,4 +277,61 @@ TEST_SUITE("relay/core/node") {
     CHECK(node.records().at("leaf").state == NodeState::receiving);
     CHECK(node.records().at("leaf").reason_code.empty());
   }
+
+  TEST_CASE("a trouble is noted once when it begins and once when it is over, however often it is tried again") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    const auto notes = [&](const Event& event) {
+      std::vector<std::string> codes;
+      for (const Action& action : node.handle(event, now))
+        if (const auto* note = std::get_if<Note>(&action)) codes.push_back(note->code);
+      return codes;
+    };
+    using Codes = std::vector<std::string>;
+    for (int episode = 0; episode < 2; ++episode) {
+      CHECK(notes(LogFailed{"DISK_FULL", "write v8-s0-0.seg at 160"}) == Codes{"DISK_FULL"});
+      for (int frame = 0; frame < 100; ++frame)
+        CHECK(notes(LogFailed{"DISK_FULL", "write v8-s0-0.seg at " + std::to_string(frame)}) == Codes{});
+      CHECK(notes(LogFailed{"", ""}) == Codes{"RECOVERED"});
+      CHECK(notes(LogFailed{"", ""}) == Codes{});
+    }
+  }
+
+  TEST_CASE("blocks that nobody asked for are not given to the disk") {
+    Node node = relay_node();
+    Instant now{};
+    (void)node.handle(ImageOpened{image_at(7)}, now);
+    attach(node, now, Mode::stream);
+    (void)node.handle(begin_of(8, 7), now);
+    (void)node.handle(sealed(8, 1, RecordType::frame), now);
+    (void)node.handle(FrameApplied{Version{8}, Sequence{1}, 0, 0, {3}, "", ""}, now);
+    CHECK(find<ApplySyncBlocks>(node.handle(MessageArrived{LinkId{1}, SyncBlocks{}}, now)) != nullptr);
+    (void)node.handle(MessageArrived{LinkId{1}, SyncUnavailable{{3}}}, now);
+    for (int i = 0; i < 10; ++i)
+      CHECK(find<ApplySyncBlocks>(node.handle(MessageArrived{LinkId{1}, SyncBlocks{}}, now)) == nullptr);
+  }
+
+  TEST_CASE("a parent that goes while the image is hashed is asked for its table again, if that did not come whole") {
+    for (const bool came_whole : {false, true}) {
+      Node node = relay_node();
+      Instant now{};
+      (void)node.handle(ImageOpened{}, now);
+      attach(node, now, Mode::sync);
+      SyncManifest manifest;
+      manifest.layout_record = record_of(Version{9}, RecordType::layout);
+      manifest.end_record = record_of(Version{9}, RecordType::end);
+      CHECK(find<PrepareSync>(node.handle(MessageArrived{LinkId{1}, manifest}, now)) != nullptr);
+      (void)node.handle(LinkClosed{LinkId{1}, "reset", ""}, now);
+      attach(node, now, Mode::sync);
+      (void)node.handle(SyncPrepared{Version{9}}, now);
+      if (came_whole) (void)node.handle(SyncCompared{Version{9}, {0}}, now);
+      bool asked = false;
+      for (int i = 0; i < 3; ++i)
+        for (const Action& action : node.handle(Tick{}, now += 100ms))
+          if (const auto* sent = std::get_if<SendMessage>(&action))
+            asked = asked || std::holds_alternative<SyncManifestRequest>(sent->message);
+      CHECK(asked == !came_whole);
+    }
+  }
 }
