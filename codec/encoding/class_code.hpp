@@ -65,14 +65,14 @@ class ClassEncoder {
   void write(std::size_t block, std::vector<std::byte>& out);
 
  private:
+  static constexpr std::size_t histograms = 4;
   struct Model {
     ClassModel code;
     kernels::ClassMap map;
     std::array<std::uint8_t, 256> context_of{};
-    std::array<std::vector<std::uint32_t>, 2> counts;  // by symbol; to be added up
-    // Encoding tables: gap symbols first, then step symbols.
+    std::array<std::vector<std::uint32_t>, histograms> counts;  // by symbol; to be added up
+    // Encoding table: gap symbols first, then step symbols.
     std::vector<std::uint32_t> ranges;
-    std::vector<float> reciprocals;
   };
   // Places in symbols_ and bits_.
   struct Block {
@@ -123,7 +123,7 @@ class ClassDecoder {
   std::vector<std::unique_ptr<Model>> models_;
   Scratch<std::uint8_t> tokens_, keys_;
   Scratch<std::byte> marks_, steps_;
-  Scratch<std::uint64_t> changed_;
+  Scratch<std::uint64_t> ranks_, changed_;
 };
 
 }  // namespace deltarelay::codec

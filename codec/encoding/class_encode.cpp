@@ -20,7 +20,7 @@ constexpr std::size_t gap_symbol_count = class_count_max * gap_tokens;
 constexpr std::size_t symbol_count = gap_symbol_count + class_count_max * tokens_max;
 // Kernels write whole vectors.
 constexpr std::size_t slack = 64;
-constexpr std::size_t scan_tile_bytes = 16384;
+constexpr std::size_t scan_tile_bytes = 2048;
 static_assert(scan_tile_bytes % (64 * 8) == 0);
 
 // Pass by pass and not change by change: without a dependence from one change to the next, most of it runs in vectors.
@@ -71,17 +71,17 @@ DELTARELAY_HOT inline std::size_t put_gaps(std::span<const std::uint32_t> gaps, 
   return static_cast<std::size_t>(symbols - begin);
 }
 
-// Two histograms in turn: a count that goes up twice in a row waits for itself.
+// Some histograms in turn: a count that goes up twice in a row waits for itself, and most steps are +1 or -1.
+template <std::size_t histograms>
 DELTARELAY_HOT inline void count_symbols(std::span<const std::uint16_t> symbols,
-                                         std::array<std::vector<std::uint32_t>, 2>& counts) noexcept {
-  std::uint32_t* const a = counts[0].data();
-  std::uint32_t* const b = counts[1].data();
+                                         std::array<std::vector<std::uint32_t>, histograms>& counts) noexcept {
+  std::array<std::uint32_t*, histograms> at;
+  for (std::size_t h = 0; h < histograms; ++h) at[h] = counts[h].data();
   std::size_t i = 0;
-  for (; i + 2 <= symbols.size(); i += 2) {
-    ++a[symbols[i]];
-    ++b[symbols[i + 1]];
+  for (; i + histograms <= symbols.size(); i += histograms) {
+    for (std::size_t h = 0; h < histograms; ++h) ++at[h][symbols[i + h]];
   }
-  if (i < symbols.size()) ++a[symbols[i]];
+  for (; i < symbols.size(); ++i) ++at[0][symbols[i]];
 }
 
 // Escapes a class of `members` elements can need, beside one token per change.
@@ -258,15 +258,15 @@ void ClassEncoder::collect_step_symbols(Model& model, Block& block, const Scanne
 
 void ClassEncoder::fit_tables(Model& model) {
   model.ranges.assign(symbol_count, 0);
-  model.reciprocals.assign(symbol_count, 1.0f);
   const std::span ranges(model.ranges);
-  const std::span reciprocals(model.reciprocals);
   const std::span<std::uint32_t> counts(model.counts[0]);
-  for (std::size_t symbol = 0; symbol < symbol_count; ++symbol) counts[symbol] += model.counts[1][symbol];
+  for (std::size_t h = 1; h < histograms; ++h) {
+    for (std::size_t symbol = 0; symbol < symbol_count; ++symbol) counts[symbol] += model.counts[h][symbol];
+  }
   for (unsigned c = 0; c < model.code.classes.count; ++c) {
     Frequencies& tokens = model.code.gaps[c].tokens;
     tokens.fit(counts.subspan(c * gap_tokens, gap_tokens));
-    tokens.fill_ranges(ranges.subspan(c * gap_tokens), reciprocals.subspan(c * gap_tokens));
+    tokens.fill_ranges(ranges.subspan(c * gap_tokens));
   }
   for (unsigned c = 0; c < model.code.contexts.count; ++c) {
     const std::size_t at = gap_symbol_count + c * tokens_max;
@@ -274,7 +274,7 @@ void ClassEncoder::fit_tables(Model& model) {
     // A context that no change met still has a table.
     if (std::ranges::all_of(steps, [](std::uint32_t n) { return n == 0; })) steps[0] = 1;
     model.code.steps[c].fit(steps);
-    model.code.steps[c].fill_ranges(ranges.subspan(at), reciprocals.subspan(at));
+    model.code.steps[c].fill_ranges(ranges.subspan(at));
   }
 }
 
@@ -299,12 +299,11 @@ void ClassEncoder::write(std::size_t number, std::vector<std::byte>& out) {
   std::byte* const words_end = words_.data() + words_.size();
   kernels::RansEncoding coder = begin_rans(lanes_for(count), words_end);
   const std::uint32_t* const ranges = model.ranges.data();
-  const float* const reciprocals = model.reciprocals.data();
   const std::uint16_t* symbols = symbols_.data() + block.symbols_at + gaps;
-  kernels::rans_encode(coder, ranges, reciprocals, symbols, block.step_symbols);
+  kernels::rans_encode(coder, ranges, symbols, block.step_symbols);
   for (unsigned c = classes; c-- > 0;) {
     symbols -= block.gap_symbols[c];
-    kernels::rans_encode(coder, ranges, reciprocals, symbols, block.gap_symbols[c]);
+    kernels::rans_encode(coder, ranges, symbols, block.gap_symbols[c]);
   }
 
   ByteWriter writer(out);

@@ -90,11 +90,10 @@ void Frequencies::fill_slots(std::span<std::uint32_t> slots) const noexcept {
   }
 }
 
-void Frequencies::fill_ranges(std::span<std::uint32_t> ranges, std::span<float> reciprocals) const noexcept {
+void Frequencies::fill_ranges(std::span<std::uint32_t> ranges) const noexcept {
   std::uint32_t before = 0;
   for (unsigned token = 0; token < count; ++token) {
     ranges[token] = kernels::rans_range(of[token], before);
-    reciprocals[token] = of[token] == 0 ? 1.0f : 1.0f / static_cast<float>(of[token]);
     before += of[token];
   }
 }

@@ -32,8 +32,8 @@ struct Frequencies {
 
   /// Fills rans_one slots. REQUIRES count > 0.
   void fill_slots(std::span<std::uint32_t> slots) const noexcept;
-  /// Fills the first `count` entries of both.
-  void fill_ranges(std::span<std::uint32_t> ranges, std::span<float> reciprocals) const noexcept;
+  /// Fills the first `count` entries.
+  void fill_ranges(std::span<std::uint32_t> ranges) const noexcept;
 };
 /// 9 bits of count, at most 15 bits a token.
 inline constexpr std::size_t frequencies_bytes_max = (9 + 15 * tokens_max) / 8 + 1;

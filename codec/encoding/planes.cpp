@@ -118,8 +118,7 @@ void PlanesEncoder::append_coded(Bytes next, unsigned width, unsigned plane, std
   const Frequencies& frequencies = planes_[plane].frequencies;
   const std::size_t elements = next.size() / width;
   std::array<std::uint32_t, tokens_max> ranges{};
-  std::array<float, tokens_max> reciprocals{};
-  frequencies.fill_ranges(ranges, reciprocals);
+  frequencies.fill_ranges(ranges);
   words_.resize(2 * elements + slack);
   std::byte* const words_end = words_.data() + words_.size();
   kernels::RansEncoding coder = begin_rans(lanes_for(elements), words_end);
@@ -129,7 +128,7 @@ void PlanesEncoder::append_coded(Bytes next, unsigned width, unsigned plane, std
     const std::size_t first = (end - 1) / planes_tile * planes_tile, count = end - first;
     split_plane(next, width, plane, first, count, tile.data());
     std::copy_n(tile.begin(), count, symbols.begin());
-    kernels::rans_encode(coder, ranges.data(), reciprocals.data(), symbols.data(), count);
+    kernels::rans_encode(coder, ranges.data(), symbols.data(), count);
     end = first;
   }
 

@@ -181,6 +181,10 @@ DELTARELAY_CLASS_AVX512 void split(const ClassMap& map, const std::byte* base, c
     std::uint16_t* positions = tile.positions;
     const std::byte *const tile_base = base, *const tile_next = next;
     for (std::size_t word = 0; word < some; ++word, base += 64 * width, next += 64 * width) {
+      for (unsigned line = 0; line < width; ++line) {
+        prefetch(base + 64 * line);
+        prefetch(next + 64 * line);
+      }
       const __m512i masks = tables.masks(keys_of<width>(tables, base));
       _mm512_store_si512(tile.masks[word], masks);
       _mm256_store_si256(reinterpret_cast<__m256i*>(tile.members[word]), _mm512_cvtepi64_epi32(members));

@@ -44,8 +44,8 @@ void rans_decode_portable(RansDecoding& from, const std::uint32_t* tables, const
   from.words = words;
 }
 
-void rans_encode_portable(RansEncoding& to, const std::uint32_t* ranges, const float* /*reciprocals*/,
-                          const std::uint16_t* symbols, std::size_t count) noexcept {
+void rans_encode_portable(RansEncoding& to, const std::uint32_t* ranges, const std::uint16_t* symbols,
+                          std::size_t count) noexcept {
   std::byte* words = to.words;
   for (std::size_t i = count; i-- > 0;) {
     std::uint32_t& state = to.states[i & (to.lanes - 1)];
@@ -73,13 +73,13 @@ void rans_decode(RansDecoding& from, const std::uint32_t* tables, const std::uin
 #endif
 }
 
-void rans_encode(RansEncoding& to, const std::uint32_t* ranges, const float* reciprocals, const std::uint16_t* symbols,
+void rans_encode(RansEncoding& to, const std::uint32_t* ranges, const std::uint16_t* symbols,
                  std::size_t count) noexcept {
 #if defined(__x86_64__)
   static const RansEncodeKernel kernel = cpu_level() == CpuLevel::avx512 ? rans_encode_avx512 : rans_encode_portable;
-  kernel(to, ranges, reciprocals, symbols, count);
+  kernel(to, ranges, symbols, count);
 #else
-  rans_encode_portable(to, ranges, reciprocals, symbols, count);
+  rans_encode_portable(to, ranges, symbols, count);
 #endif
 }
 

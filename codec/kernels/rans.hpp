@@ -46,22 +46,22 @@ struct RansEncoding {
   std::byte* words = nullptr;  ///< the lowest word written; goes down by at most one word per symbol
 };
 /// Encodes a run of symbols, the last first: symbols[i] is an index into `ranges`. Runs are encoded in the reverse of
-/// the order in which they are decoded. `reciprocals` has 1.0f / frequency at the same index. REQUIRES room below
+/// the order in which they are decoded. REQUIRES room below
 /// `to.words` for a word per symbol, and 64 bytes more.
-void rans_encode(RansEncoding& to, const std::uint32_t* ranges, const float* reciprocals, const std::uint16_t* symbols,
+void rans_encode(RansEncoding& to, const std::uint32_t* ranges, const std::uint16_t* symbols,
                  std::size_t count) noexcept;
 
 using RansDecodeKernel = decltype(&rans_decode);
 using RansEncodeKernel = decltype(&rans_encode);
 void rans_decode_portable(RansDecoding& from, const std::uint32_t* tables, const std::uint8_t* contexts,
                           std::size_t first, std::size_t count, std::uint8_t* out) noexcept;
-void rans_encode_portable(RansEncoding& to, const std::uint32_t* ranges, const float* reciprocals,
-                          const std::uint16_t* symbols, std::size_t count) noexcept;
+void rans_encode_portable(RansEncoding& to, const std::uint32_t* ranges, const std::uint16_t* symbols,
+                          std::size_t count) noexcept;
 #if defined(__x86_64__)
 void rans_decode_avx512(RansDecoding& from, const std::uint32_t* tables, const std::uint8_t* contexts,
                         std::size_t first, std::size_t count, std::uint8_t* out) noexcept;
-void rans_encode_avx512(RansEncoding& to, const std::uint32_t* ranges, const float* reciprocals,
-                        const std::uint16_t* symbols, std::size_t count) noexcept;
+void rans_encode_avx512(RansEncoding& to, const std::uint32_t* ranges, const std::uint16_t* symbols,
+                        std::size_t count) noexcept;
 #endif
 
 }  // namespace deltarelay::codec::kernels
