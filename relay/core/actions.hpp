@@ -66,6 +66,13 @@ struct SendSyncBlocks { LinkId link; std::vector<std::uint64_t> ordinals; };
 /// Send every companion file as SyncFile.
 struct SendSyncFiles { LinkId link; };
 
+// --- verifying
+/// Compare the image with the ledger in the background, every byte when `deep`; a reading in progress is given up.
+/// -> VerifyProgress at least every few seconds, ImageVerified
+struct VerifyImage { std::uint64_t attempt = 0; bool deep = false; };
+/// The image is about to change: the reading is of no use any more.
+struct StopVerify {};
+
 // --- root
 /// Write and fsync the manifest: version, base, state open. -> ManifestSaved
 struct SaveManifest { Version version, base; };
@@ -84,7 +91,7 @@ using Action =
     std::variant<ConnectTo, CloseLink, SendMessage, SendRecord, AppendRecord, DropRefit, MarkApplying, ApplyRecord,
                  SyncImage, SaveCommit, CompareWithBase, ReopenImage, PrepareSync, StoreSyncDigests, ApplySyncBlocks,
                  ApplySyncFile, SaveSynced, SendSyncDigests, SendSyncBlocks, SendSyncFiles, SaveManifest, StartEncode,
-                 StopEncode, SaveDecision, Answer, Note>;
+                 StopEncode, SaveDecision, Answer, Note, VerifyImage, StopVerify>;
 using Actions = std::vector<Action>;
 
 }  // namespace deltarelay::relay

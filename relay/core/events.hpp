@@ -87,6 +87,14 @@ struct SyncFailed { std::string code, text; bool retryable = true; };
 // --- block sync, parent side
 struct SyncBlocksSent { LinkId link; std::vector<std::uint64_t> unavailable; };
 
+// --- verifying
+/// An operator asks for this node and all below it. -> Answer when nobody is waited for any more
+struct VerifyRequested { std::uint64_t request = 0; bool deep = false; };
+/// Signs of life of the reading that VerifyImage asked for.
+struct VerifyProgress { std::uint64_t attempt = 0, checked_bytes = 0, total_bytes = 0; };
+/// `result.state` is ok, damaged or failed.
+struct ImageVerified { std::uint64_t attempt = 0; VerifyResult result; };
+
 // --- root
 struct PublishRequested {
   std::uint64_t request = 0;
@@ -106,6 +114,7 @@ using Event =
     std::variant<LinkUp, LinkClosed, ConnectFailed, MessageArrived, FrameReceived, FrameRejected, RecordSent, Tick,
                  ImageOpened, ImageFailed, EnginesAwaited, LogFailed, MarkFailed, FrameApplied, ImageSynced,
                  CommitSaved, BaseCompared, SyncPrepared, SyncCompared, SyncBlocksApplied, SyncFailed, SyncBlocksSent,
-                 PublishRequested, AbortRequested, ManifestSaved, RecordProduced, EncodeEnded, DecisionSaved>;
+                 PublishRequested, AbortRequested, ManifestSaved, RecordProduced, EncodeEnded, DecisionSaved,
+                 VerifyRequested, VerifyProgress, ImageVerified>;
 
 }  // namespace deltarelay::relay

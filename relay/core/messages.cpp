@@ -32,6 +32,8 @@ constexpr MessageType type_of() {
   if constexpr (std::is_same_v<T, SyncBlocks>) return MessageType::sync_blocks;
   if constexpr (std::is_same_v<T, SyncUnavailable>) return MessageType::sync_unavailable;
   if constexpr (std::is_same_v<T, SyncFile>) return MessageType::sync_file;
+  if constexpr (std::is_same_v<T, VerifyOrder>) return MessageType::verify_order;
+  if constexpr (std::is_same_v<T, VerifyResults>) return MessageType::verify_results;
 }
 
 /// What an operator reads may be cut, never refused: a name or reason that is too long loses its end.
@@ -271,6 +273,8 @@ codec::Result<Message> decode_message(const codec::Record& record) {
     case MessageType::sync_blocks: return decode_as<SyncBlocks>(record.payload());
     case MessageType::sync_unavailable: return decode_as<SyncUnavailable>(record.payload());
     case MessageType::sync_file: return decode_as<SyncFile>(record.payload());
+    case MessageType::verify_order: return decode_as<VerifyOrder>(record.payload());
+    case MessageType::verify_results: return decode_as<VerifyResults>(record.payload());
   }
   return codec::errc::unknown_record_type;
 }

@@ -13,6 +13,7 @@
 #include "codec/errc.hpp"
 #include "codec/record.hpp"
 #include "relay/core/node_record.hpp"
+#include "relay/core/verify_messages.hpp"
 
 namespace deltarelay::relay {
 
@@ -31,6 +32,8 @@ enum class MessageType : std::uint16_t {
   sync_blocks = 0x114,
   sync_unavailable = 0x115,
   sync_file = 0x116,
+  verify_order = 0x120,
+  verify_results = 0x121,
 };
 
 /// Where a reader of a refit's log stands: the next record it needs.
@@ -140,7 +143,7 @@ struct SyncFile {
 };
 
 using Message = std::variant<Hello, Welcome, Heartbeat, Report, AskAgain, Resume, Closing, SyncManifestRequest, SyncManifest,
-                             SyncDigests, SyncBlocksRequest, SyncBlocks, SyncUnavailable, SyncFile>;
+                             SyncDigests, SyncBlocksRequest, SyncBlocks, SyncUnavailable, SyncFile, VerifyOrder, VerifyResults>;
 
 [[nodiscard]] codec::RecordPtr encode_message(const Message& message, const codec::MeshId& mesh);
 /// Errors: unknown_record_type (skip it), truncated, trailing_bytes, malformed_payload.

@@ -25,7 +25,8 @@ Node::Node(NodeConfig config)
       refit_(refit_options(config_)),
       reports_(65536),
       reattach_(config_.candidates, config_.reattach, config_.seed),
-      root_(config_.policy, config_.expected, config_.highest_used) {
+      root_(config_.policy, config_.expected, config_.highest_used),
+      verify_(config_.name, config_.boot_count) {
   reports_.set_self(describe());
 }
 
@@ -49,6 +50,7 @@ Actions Node::handle(const Event& event, Instant now) {
       },
       event);
   report(false);
+  step_verify();
   return std::exchange(out_, {});
 }
 

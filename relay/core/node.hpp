@@ -17,6 +17,7 @@
 #include "relay/core/refit_node.hpp"
 #include "relay/core/refit_root.hpp"
 #include "relay/core/reports.hpp"
+#include "relay/core/verify_round.hpp"
 
 namespace deltarelay::relay {
 
@@ -69,6 +70,9 @@ class Node {
   [[nodiscard]] const ImageState& image() const noexcept { return image_; }
   [[nodiscard]] const BlockSync& sync() const noexcept { return sync_; }
   [[nodiscard]] const RefitNode& refit_node() const noexcept { return refit_; }
+  [[nodiscard]] const VerifyRound& verify() const noexcept { return verify_; }
+  /// Nobody is waited for any more, or no round has begun.
+  [[nodiscard]] bool verify_over() const { return verify_.over(reports_, now_); }
   [[nodiscard]] Epoch epoch() const noexcept { return epoch_; }
   [[nodiscard]] const std::map<LinkId, ChildSession>& children() const noexcept { return children_; }
 
@@ -103,6 +107,9 @@ class Node {
   void on(const RecordProduced& event);
   void on(const EncodeEnded& event);
   void on(const DecisionSaved& event);
+  void on(const VerifyRequested& event);
+  void on(const VerifyProgress& event);
+  void on(const ImageVerified& event);
 
   void message(LinkId link, const Hello& hello);
   void message(LinkId link, const Welcome& welcome);
@@ -118,6 +125,8 @@ class Node {
   void message(LinkId link, const SyncBlocks& blocks);
   void message(LinkId link, const SyncUnavailable& unavailable);
   void message(LinkId link, const SyncFile& file);
+  void message(LinkId link, const VerifyOrder& order);
+  void message(LinkId link, const VerifyResults& results);
 
   template <class StoreEvent>
   void notice_replaced_image(const StoreEvent& event);
@@ -130,6 +139,11 @@ class Node {
   void finish_sync_if_complete();
   void report(bool now);
   void note_trouble(const NodeRecord& self);
+  void begin_verify(const VerifyOrder& order);
+  void ask_to_verify(LinkId child);
+  void step_verify();
+  void conclude_verify();
+  [[nodiscard]] std::string in_the_way_of_verify() const;
   void ask_again(LogPosition from);
   void close(LinkId link, std::string code, std::string text);
   [[nodiscard]] NodeRecord describe() const;
@@ -155,6 +169,9 @@ class Node {
   Reattach reattach_;
   RefitRoot root_;
   std::optional<PendingRefit> pending_;
+  VerifyRound verify_;
+  std::optional<std::uint64_t> verify_request_;  // of the round that was asked for here
+  std::uint64_t verifies_asked_ = 0;
 
   ParentPhase parent_phase_ = ParentPhase::none;
   std::optional<LinkId> parent_link_;

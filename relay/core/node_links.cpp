@@ -104,6 +104,7 @@ void Node::on(const Tick&) {
   if (!sync_.running())
     if (const std::vector<std::uint64_t> blocks = refit_.blocks_to_repair(); !blocks.empty())
       sync_.fetch(BlockSync::Purpose::repair, blocks, out_, parent_link());
+  conclude_verify();
 }
 
 // ------------------------------------------------------------------------------------------------ records from the
@@ -204,6 +205,7 @@ void Node::message(LinkId link, const Hello& hello) {
     child.stream_from(hello.committed, hello.resume, log_, out_);
   else
     child.sync();
+  ask_to_verify(link);
 }
 
 void Node::message(LinkId link, const Welcome& welcome) {
@@ -217,6 +219,7 @@ void Node::message(LinkId link, const Welcome& welcome) {
   epoch_ = welcome.epoch;
   reattach_.attached();
   reports_.mark_all();
+  verify_.mark_all();
   if (welcome.mode == Mode::sync) {
     if (sync_.running() && sync_.purpose() == BlockSync::Purpose::become)
       sync_.parent_found(link, out_);

@@ -67,6 +67,8 @@ Shell::Shell(boost::asio::io_context& io, ShellParts parts)
       message_hold_(std::make_shared<net::ByteHold>()),
       sync_receiver_(*parts_.store),
       engine_wait_(state_, parts_.config.image.dir, [this](Event event) { feed(std::move(event)); }),
+      verifier_([this](bool deep, const VerifyWatch& watch) { return verify_own_image(deep, watch); },
+                [this](Event event) { feed(std::move(event)); }),
       tick_timer_(core_),
       image_timer_(core_),
       files_timer_(state_),
@@ -313,6 +315,7 @@ void Shell::stop() {
     files_timer_.cancel();
     watch_timer_.cancel();
   });
+  verifier_.join();
   apply_queue_->stop();
   log_writer_->stop();
   state_.join();

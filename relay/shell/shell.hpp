@@ -28,6 +28,7 @@
 #include "relay/shell/apply_queue.hpp"
 #include "relay/shell/engine_wait.hpp"
 #include "relay/shell/host_store.hpp"
+#include "relay/shell/image_verifier.hpp"
 #include "relay/shell/log_writer.hpp"
 #include "relay/shell/outbox.hpp"
 #include "relay/shell/sync_store.hpp"
@@ -74,6 +75,9 @@ class Shell {
   /// Root: checks the export, then publishes it. `done` comes when the refit is accepted or refused.
   void publish(const std::string& directory, std::optional<Version> version, std::string policy, Done done);
   void abort(Version version, std::string why, Done done);
+  /// Compares the images of this node and of all below it with their ledgers. `begun` on the core strand when the
+  /// question is accepted, `done` when nobody is waited for any more; refused: `done` alone.
+  void verify(bool deep, std::function<void()> begun, Done done);
   /// Root: what publishing would send. `done` on a thread of the shell's.
   void estimate(const std::string& directory, std::function<void(codec::Checked<RefitEstimate>)> done);
 
@@ -153,6 +157,11 @@ class Shell {
   void perform(const SaveDecision& action);
   void perform(const Answer& action);
 
+  // shell_verify.cpp
+  [[nodiscard]] StoreResult<VerifyReport> verify_own_image(bool deep, const VerifyWatch& watch) const;
+  void perform(const VerifyImage& action);
+  void perform(const StopVerify& action);
+
   void perform(const Note& action);
 
   boost::asio::io_context& io_;
@@ -180,6 +189,7 @@ class Shell {
   EngineWait engine_wait_;                       // state thread
   bool watching_image_ = false;                  // state thread; from ImageOpened to the first file that is another one
   std::unique_ptr<RefitProducer> producer_;
+  ImageVerifier verifier_;
 
   std::uint64_t requests_made_ = 0;
   std::map<std::uint64_t, Done> requests_;

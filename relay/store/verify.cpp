@@ -45,11 +45,12 @@ void compare_end(const LedgerRecord& ledger, VerifyReport& report) {
                                           codec::to_hex(end->image)));
 }
 
-StoreResult<std::vector<codec::Digest>> hash_blocks(const codec::CheckpointMap& map) {
+StoreResult<std::vector<codec::Digest>> hash_blocks(const codec::CheckpointMap& map, const VerifyWatch& watch) {
   install_sigbus_guard();
   const auto& layout = map.layout();
   std::vector<codec::Digest> table(layout.block_count());
   std::vector<std::byte> block;
+  std::uint64_t checked_bytes = 0;
   for (std::uint64_t ordinal = 0; ordinal < table.size(); ++ordinal) {
     const auto id = layout.block_at(ordinal);
     block.resize(layout.size_of(id));
@@ -60,6 +61,10 @@ StoreResult<std::vector<codec::Digest>> hash_blocks(const codec::CheckpointMap& 
                         place.file_offset + layout.offset_of(id)};
     }
     table[ordinal] = codec::digest_of(codec::Bytes(block));
+    checked_bytes += block.size();
+    if (watch && !watch(checked_bytes, layout.total_bytes()))
+      return StoreError{boost::system::errc::make_error_code(boost::system::errc::operation_canceled), "verify",
+                        map.checkpoint().directory().string(), checked_bytes};
   }
   return table;
 }
@@ -83,7 +88,7 @@ void compare_blocks(const codec::Layout& layout, const std::vector<codec::Digest
 
 StoreResult<VerifyReport> verify_image(const std::filesystem::path& directory,
                                        const std::optional<std::filesystem::path>& state_directory, bool deep,
-                                       std::uint32_t block_bytes) {
+                                       std::uint32_t block_bytes, const VerifyWatch& watch) {
   VerifyReport report;
   std::optional<LedgerRecord> ledger;
   std::optional<codec::Layout> expected;
@@ -106,13 +111,14 @@ StoreResult<VerifyReport> verify_image(const std::filesystem::path& directory,
   const auto layout = checkpoint->layout();
   report.blocks = layout->block_count();
   report.bytes = layout->total_bytes();
+  report.layout = layout;
   if (expected)
     for (auto& difference : codec::describe_difference(*expected, *layout)) report.findings.push_back(std::move(difference));
   if (!deep) return report;
 
   auto map = codec::CheckpointMap::open(std::move(*checkpoint));
   if (!map) return from_codec(map.error(), directory);
-  auto found = hash_blocks(*map);
+  auto found = hash_blocks(*map, watch);
   if (!found) return found.error();
   report.computed = codec::digest_of(std::span<const codec::Digest>(*found));
   if (!ledger || *report.computed == ledger->image) return report;

@@ -82,6 +82,7 @@ void Fleet::start(Host& host) {
   else
     config.candidates = {{host.spec.parent, host.spec.parent}, {root_, root_}};
   host.core = std::make_unique<relay::Node>(config);
+  host.dead = false;
   ++host.generation;
   host.sync_end = host.sync_layout = nullptr;
   host.sync_table.clear();
@@ -94,7 +95,7 @@ void Fleet::start(Host& host) {
 void Fleet::tick(const std::string& name) {
   Host& host = *hosts_.at(name);
   if (!host.spec.parent.empty() && chance(faults_.crash)) crash(name);
-  feed(host, relay::Tick{});
+  if (!host.dead) feed(host, relay::Tick{});
   at(now_ + 50ms, [this, name] { tick(name); });
 }
 
@@ -133,6 +134,7 @@ void Fleet::connect(Host& child, const std::string& parent) {
   at(now_ + 2ms, [this, &child, parent, generation] {
     if (child.generation != generation) return;
     Host& host = *hosts_.at(parent);
+    if (host.dead) return feed(child, relay::ConnectFailed{parent, "REFUSED", "nobody listens"});
     auto link = std::make_shared<Link>();
     link->parent = parent;
     link->child = child.spec.name;
@@ -174,16 +176,25 @@ void Fleet::transmit(Host& from, LinkId id, std::size_t bytes, bool data, std::f
 }
 
 void Fleet::crash(const std::string& name) {
+  lose(name);
+  start(*hosts_.at(name));
+}
+
+void Fleet::lose(const std::string& name) {
   Host& host = *hosts_.at(name);
   ++host.generation;
+  host.dead = true;
   const auto links = host.links;
   for (const auto& [id, link] : links) cut(link, "peer died");
   host.links.clear();
-  start(host);
 }
 
 void Fleet::damage(const std::string& name, std::size_t block) {
   hosts_.at(name)->image[block] ^= 0x5555;
+}
+void Fleet::damage_at_rest(const std::string& name, std::size_t block) {
+  damage(name, block);
+  hosts_.at(name)->damaged_at_rest = true;
 }
 void Fleet::delay(const std::string& a, const std::string& b, Duration latency) {
   latency_[{a, b}] = latency;
@@ -198,7 +209,7 @@ void Fleet::check(const Host& host) {
       (record.frames_applied > record.frames_total || record.frames_received > record.frames_total))
     violation_ = host.spec.name + ": progress past 100 %";
   if (record.state != NodeState::idle && record.state != NodeState::prepared) return;
-  if (raw(record.committed) == 0) return;
+  if (raw(record.committed) == 0 || host.damaged_at_rest) return;
   // The root keeps its base until the decision, so its PREPARED speaks of its log and its image is still the base.
   const bool holds_new = record.state == NodeState::prepared && !host.spec.parent.empty();
   const Version version = holds_new ? record.receiving : record.committed;

@@ -45,8 +45,14 @@ class Fleet {
   /// Runs until `done` holds or `limit` of virtual time has passed. True when it holds.
   bool run_until(const std::function<bool()>& done, relay::Duration limit);
   void crash(const std::string& host);
+  /// It dies and is not started again.
+  void lose(const std::string& host);
+  /// An operator asks this host to verify itself and all below it. Over: host's node().verify_over().
+  void verify(const std::string& host);
   /// Something else writes to a block of the host's image.
   void damage(const std::string& host, std::size_t block);
+  /// The same while the host is idle, when the rule that it holds what it says would notice at once: not checked of it any more.
+  void damage_at_rest(const std::string& host, std::size_t block);
   /// Messages on the link between these two take this long from now on.
   void delay(const std::string& a, const std::string& b, relay::Duration latency);
   void stop_faults() { faults_ = {}; }

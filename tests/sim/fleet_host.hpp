@@ -53,6 +53,8 @@ struct Fleet::Host {
   std::uint64_t boots = 0;
 
   std::unique_ptr<relay::Node> core;
+  bool dead = false;
+  bool damaged_at_rest = false;
   std::uint64_t generation = 0;  // actions of a dead process are not performed
   std::map<relay::LinkId, LinkPtr> links;
   codec::RecordPtr sync_end, sync_layout;

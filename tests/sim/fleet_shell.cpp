@@ -44,6 +44,10 @@ void Fleet::abort(Version version) {
   feed(*hosts_.at(root_), relay::AbortRequested{2, version, "operator"});
 }
 
+void Fleet::verify(const std::string& name) {
+  feed(*hosts_.at(name), relay::VerifyRequested{3, true});
+}
+
 void Fleet::produce(Version version, std::size_t next_block) {
   Host& host = *hosts_.at(root_);
   const std::vector<std::size_t>& changed = changes_.at(version);
@@ -165,6 +169,20 @@ void Fleet::perform(Host& host, const relay::Action& action) {
       (right ? event.verified : event.refused).push_back(piece.block);
     }
     return later(host, 1ms, event);
+  }
+  if (const auto* a = std::get_if<relay::VerifyImage>(&action)) {
+    // Reading takes its time: whether the image is the same at the end is the core's to see to.
+    return at(now_ + 20ms, [this, &host, attempt = a->attempt, generation = host.generation] {
+      if (host.generation != generation) return;
+      relay::ImageVerified event{attempt, {}};
+      const Blocks& truth = truth_.at(host.committed.version);
+      for (std::size_t i = 0; i < truth.size(); ++i)
+        if (host.image[i] != truth[i]) event.result.damaged.push_back({"block", i});
+      event.result.damaged_blocks = event.result.damaged.size();
+      event.result.version = host.committed.version;
+      event.result.state = event.result.damaged.empty() ? relay::VerifyState::ok : relay::VerifyState::damaged;
+      feed(host, event);
+    });
   }
   if (std::get_if<relay::SaveSynced>(&action) != nullptr) {
     commit(host.sync_end, 2ms);

@@ -28,6 +28,27 @@ NodeRecord sample_record() {
   return record;
 }
 
+VerifyResult sample_result() {
+  VerifyResult result;
+  result.node = "hel-02";
+  result.serial = (3ull << 32) | 9;
+  result.state = VerifyState::damaged;
+  result.version = Version{41};
+  result.checked_bytes = 1ull << 40;
+  result.total_bytes = 1ull << 41;
+  result.damaged_blocks = 2;
+  result.milliseconds = 61'500;
+  result.damaged = {{"model.layers.3.mlp.up", 17}, {"model.norm", 0}};
+  result.text = "2 of 64 blocks differ";
+  return result;
+}
+
+VerifyResult plain_result() {
+  VerifyResult result;
+  result.state = VerifyState::ok;
+  return result;
+}
+
 std::vector<Message> samples() {
   std::vector<Message> out;
   Hello hello;
@@ -52,6 +73,8 @@ std::vector<Message> samples() {
   out.push_back(SyncBlocks{{std::byte{9}}});
   out.push_back(SyncUnavailable{{4}});
   out.push_back(SyncFile{{std::byte{8}, std::byte{7}}});
+  out.push_back(VerifyOrder{0xfedcba9876543210, true});
+  out.push_back(VerifyResults{3, {sample_result(), plain_result()}});
   return out;
 }
 
@@ -104,6 +127,42 @@ TEST_SUITE("relay/core/messages") {
     std::vector<std::byte> payload(record->payload().begin(), record->payload().end());
     payload[0] = std::byte{0xff};
     CHECK(decode_message(with_payload(*record, payload)).has_error());
+  }
+
+  TEST_CASE("verify messages that contradict themselves or pass a bound are refused") {
+    const auto refused = [](const Message& message, std::size_t at, unsigned char value) {
+      const codec::RecordPtr record = encode_message(message, codec::MeshId{});
+      REQUIRE(decode_message(*record).has_value());
+      std::vector<std::byte> payload(record->payload().begin(), record->payload().end());
+      REQUIRE(payload.at(at) != std::byte{value});
+      payload[at] = std::byte{value};
+      return decode_message(with_payload(*record, payload)).has_error();
+    };
+    CHECK(refused(VerifyOrder{1, true}, 0, 0));  // round 0
+    CHECK(refused(VerifyOrder{1, true}, 8, 2));  // neither deep nor shallow
+    const Message one{VerifyResults{1, {plain_result()}}};
+    CHECK(refused(one, 0, 0));
+    CHECK(refused(one, 8, 2));  // two results in the bytes of one
+    CHECK(refused(one, 9, 1));  // 257 results
+    constexpr std::size_t state_at = 8 + 4 + 4 + 8;
+    CHECK(refused(one, state_at, static_cast<unsigned char>(VerifyState::asked)));
+    CHECK(refused(one, state_at, static_cast<unsigned char>(VerifyState::busy) + 1));
+    constexpr std::size_t damaged_blocks_at = state_at + 1 + 8 + 8 + 8;
+    CHECK(refused(one, damaged_blocks_at, 1));       // proved, with a damaged block
+    CHECK(refused(one, damaged_blocks_at + 16, 9));  // more names than there may be, and than there are bytes
+  }
+
+  TEST_CASE("what an operator reads is cut to its bound, never refused") {
+    VerifyResult result = sample_result();
+    result.damaged.assign(100, {std::string(5000, 't'), 1});
+    result.text = std::string(5000, 'x');
+    auto decoded = decode_message(*encode_message(VerifyResults{1, {result}}, codec::MeshId{}));
+    REQUIRE(decoded.has_value());
+    const VerifyResult& told = std::get<VerifyResults>(*decoded).results.at(0);
+    CHECK(told.damaged.size() == damaged_named_max);
+    CHECK(told.damaged[0].tensor.size() < 5000);
+    CHECK(told.text.size() < 5000);
+    CHECK(told.damaged_blocks == result.damaged_blocks);
   }
 
   TEST_CASE("an unknown message type is named as such, so that it can be skipped") {
