@@ -16,20 +16,19 @@
 #include "codec/kernels/cpu.hpp"
 #include "codec/kernels/scan.hpp"
 #include "codec/limits.hpp"
-#include "tools/bench/trained_pair.hpp"
+#include "tools/bench/bench_pairs.hpp"
 
 namespace {
 
 using namespace deltarelay::codec;
 using deltarelay::bench::Batch;
-using deltarelay::bench::TrainedPair;
 
 constexpr std::size_t blocks_wanted = 16;  // what one call of the encoder works on
 constexpr std::size_t slack = 64;
 
 std::vector<BlockInput> sample_blocks(std::int64_t percent) {
   std::vector<BlockInput> out;
-  for (const Batch& batch : TrainedPair::changed(percent).batches()) {
+  for (const Batch& batch : deltarelay::bench::changed_pair(percent).batches()) {
     for (const BlockInput& block : batch.blocks) {
       if (block.dtype == DType::BF16 && block.next.size() == block_bytes_default && out.size() < blocks_wanted) {
         out.push_back(block);

@@ -1,12 +1,8 @@
 #include "tools/bench/trained_pair.hpp"
 
-#include <benchmark/benchmark.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -31,34 +27,6 @@ codec::CheckpointMap open_map(const fs::path& path) {
   return value_of(codec::CheckpointMap::open(value_of(codec::Checkpoint::open(path))));
 }
 
-/// Where the checkpoints are while the program runs.
-class Workshop {
- public:
-  Workshop() {
-    std::string pattern = (fs::temp_directory_path() / "deltarelay-bench-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw std::system_error(errno, std::generic_category(), "cannot make a directory like " + pattern);
-    path_ = pattern;
-    value_of(synthetic::make_checkpoint(base(), {.bytes = model_bytes, .seed = 1, .threads = 2}));
-  }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
-  ~Workshop() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] fs::path base() const { return path_ / "base"; }
-  [[nodiscard]] fs::path step(std::int64_t percent) const {
-    fs::path to = path_ / ("step" + std::to_string(percent));
-    value_of(synthetic::step_checkpoint(
-        base(), to, {.change = static_cast<double>(percent) / 100, .seed = 2, .threads = 2, .keep_masters = false}));
-    return to;
-  }
-
- private:
-  fs::path path_;
-};
-
 /// So that no page fault falls into a measurement.
 void touch(const codec::CheckpointMap& map) {
   unsigned sum = 0;
@@ -66,7 +34,7 @@ void touch(const codec::CheckpointMap& map) {
     const codec::Bytes bytes = map.tensor(codec::TensorIndex{i});
     for (std::size_t at = 0; at < bytes.size(); at += 4096) sum += std::to_integer<unsigned>(bytes[at]);
   }
-  benchmark::DoNotOptimize(sum);
+  [[maybe_unused]] const volatile unsigned kept = sum;  // the reads are the purpose
 }
 
 }  // namespace
@@ -96,19 +64,6 @@ TrainedPair::TrainedPair(codec::CheckpointMap base, codec::CheckpointMap next)
   }
 }
 
-const TrainedPair& TrainedPair::changed(std::int64_t percent) {
-  static const Workshop workshop;
-  static std::map<std::int64_t, std::unique_ptr<const TrainedPair>> made;
-  auto& slot = made[percent];
-  if (!slot) slot.reset(new TrainedPair(open_map(workshop.base()), open_map(workshop.step(percent))));
-  return *slot;
-}
-
-codec::MutableBytes TrainedPair::image() {
-  static std::vector<std::byte> memory(static_cast<std::size_t>(changed(3).bytes()));
-  return memory;
-}
-
 double TrainedPair::changed_percent() const {
   std::uint64_t changed = 0, elements = 0;
   for (const Batch& batch : batches_)
@@ -123,6 +78,34 @@ double TrainedPair::payload_percent() const {
   for (const Batch& batch : batches_)
     for (const codec::EncodedFrame& frame : batch.frames) payload += frame.payload.size();
   return 100.0 * static_cast<double>(payload) / static_cast<double>(bytes());
+}
+
+Workshop::Workshop(const WorkshopOptions& options) : options_(options) {
+  std::string pattern = (fs::temp_directory_path() / "deltarelay-bench-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr)
+    throw std::system_error(errno, std::generic_category(), "cannot make a directory like " + pattern);
+  path_ = pattern;
+  try {
+    value_of(synthetic::make_checkpoint(path_ / "base",
+                                        {.bytes = options.bytes, .seed = options.seed, .threads = options.threads}));
+  } catch (...) {
+    std::error_code ignored;  // no destructor runs for what was not constructed
+    fs::remove_all(path_, ignored);
+    throw;
+  }
+}
+
+Workshop::~Workshop() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+TrainedPair Workshop::pair(double change) {
+  const fs::path step = path_ / ("step" + std::to_string(++steps_));
+  value_of(synthetic::step_checkpoint(
+      path_ / "base", step,
+      {.change = change, .seed = options_.seed + 1, .threads = options_.threads, .keep_masters = false}));
+  return TrainedPair(open_map(path_ / "base"), open_map(step));
 }
 
 }  // namespace deltarelay::bench

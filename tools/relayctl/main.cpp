@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tools/relayctl/bench_commands.hpp"
 #include "tools/relayctl/cert_commands.hpp"
 #include "tools/relayctl/checkpoint_commands.hpp"
 #include "tools/relayctl/completion_command.hpp"
@@ -59,6 +60,7 @@ int main(int argc, char** argv) {
   add_cert_commands(app, context);
   add_completion_command(app, context);
   add_delta_commands(app, context, pace);
+  add_bench_commands(app, context);
   app.set_version_flag("--version", "relayctl " DELTARELAY_VERSION);
 
   return run_command_line(app, context, argc, argv);
