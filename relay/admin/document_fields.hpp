@@ -219,6 +219,13 @@ void describe(F& f, D& d) {
 template <class F, Of<VerifyRequest> D>
 void describe(F& f, D& d) {
   f("deep", d.deep);
+  f("wait", d.wait);
+}
+
+template <class F, Of<DamagedPlace> D>
+void describe(F& f, D& d) {
+  f("tensor", d.tensor);
+  f("block", d.block);
 }
 
 template <class F, Of<VerifyRow> D>
@@ -230,10 +237,17 @@ void describe(F& f, D& d) {
   f("damaged_blocks", d.damaged_blocks);
   f("seconds", d.seconds);
   f("text", d.text);
+  f("state", d.state);
+  f("total_bytes", d.total_bytes);
+  f("damaged", d.damaged);
 }
 
 template <class F, Of<VerifyDocument> D>
 void describe(F& f, D& d) {
+  f("at", d.at);
+  f("round", d.round);
+  f("began", d.began);
+  f("done", d.done);
   f("deep", d.deep);
   f("nodes", d.nodes);
 }

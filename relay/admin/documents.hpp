@@ -217,20 +217,33 @@ struct AbortDocument {
 
 struct VerifyRequest {
   bool deep = false;  ///< read every byte, not only sizes and the ledger
+  bool wait = true;   ///< answer when nobody is waited for any more; false: at once, and GET tells the rest
+};
+
+struct DamagedPlace {
+  std::string tensor;
+  std::uint64_t block = 0;
 };
 
 struct VerifyRow {
   std::string node;
-  std::string result;  ///< ok, damaged, unreachable
+  std::string result;  ///< ok, damaged, failed, busy, unreachable; empty: not known yet
   Version version{};
-  std::uint64_t checked_bytes = 0;
+  std::uint64_t checked_bytes = 0;  ///< read and hashed
   std::uint64_t damaged_blocks = 0;
   double seconds = 0;
   std::string text;  ///< the first damaged place, or why there is no result
+  std::string state = {};  ///< ASKED, WAITING, READING, DONE, unreachable
+  std::uint64_t total_bytes = 0;
+  std::vector<DamagedPlace> damaged = {};  ///< the first few
 };
 
 struct VerifyDocument {
   static constexpr std::string_view schema = "deltarelay.verify/1";
+  Time at{};
+  std::string round;  ///< which one this is about
+  std::optional<Time> began;
+  bool done = true;  ///< nobody is waited for any more
   bool deep = false;
   std::vector<VerifyRow> nodes;
 };

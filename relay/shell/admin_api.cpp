@@ -5,7 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <charconv>
 
-#include "relay/store/verify.hpp"
+#include "relay/admin/verify_view.hpp"
 #include "topology/cost.hpp"
 
 namespace deltarelay::relay {
@@ -33,6 +33,8 @@ constexpr Refusal refusals[] = {
     {"USAGE", 400, 2, "relayctl help"},
     {"FENCED", 409, 8, "relayctl status on the root of the higher epoch"},
     {image_replaced, 409, 6, "put the checkpoint of the committed version back, then restart relayd"},
+    {"VERIFY_RUNS", 409, 6, "relayctl verify again when that one has ended"},
+    {"VERIFY_REPLACED", 409, 6, "relayctl verify again when that one has ended"},
     {"DISK_FULL", 507, 1, "free space in the state directory, then again"},
 };
 
@@ -159,35 +161,28 @@ void abort(Shell& shell, const AdminRequest& http, const AdminReply& reply) {
   });
 }
 
-admin::VerifyDocument verify_here(const ShellParts& parts, bool deep) {
-  const auto began = std::chrono::steady_clock::now();
-  admin::VerifyRow row;
-  row.node = parts.config.node;
-  auto report = verify_image(parts.config.image.dir, parts.config.state_dir, deep,
-                             static_cast<std::uint32_t>(parts.config.image.block_bytes));
-  row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  if (!report) {
-    row.result = "damaged";
-    row.text = report.error().text();
-  } else {
-    row.result = report->ok() ? "ok" : "damaged";
-    row.version = report->version;
-    row.checked_bytes = report->bytes;
-    row.damaged_blocks = report->differing.size();
-    if (!report->findings.empty()) row.text = report->findings.front();
-  }
-  admin::VerifyDocument document;
-  document.deep = deep;
-  document.nodes.push_back(std::move(row));
-  return document;
+admin::VerifyDocument verify_document(const Shell& shell) {
+  return admin::verify_document(shell.fleet(), shell.node().verify(), shell.node().verify_over());
 }
 
 void verify(Shell& shell, const AdminRequest& http, const AdminReply& reply) {
   admin::VerifyRequest request;
   if (auto wrong = admin::read_body(http, request)) return admin::refuse(reply, 400, *wrong);
-  shell.run_aside([&shell, deep = request.deep, reply] {
-    return [reply, document = verify_here(shell.parts(), deep)] { admin::answer(reply, document); };
+  const auto begun = [&shell, reply, wait = request.wait] {
+    if (!wait) admin::answer(reply, verify_document(shell));
+  };
+  shell.verify(request.deep, begun, [&shell, reply, wait = request.wait](const RequestResult& result) {
+    if (!result.code.empty()) return refuse(reply, "cannot verify", result.code, result.text);
+    if (wait) admin::answer(reply, verify_document(shell));
   });
+}
+
+void last_verify(const Shell& shell, const AdminReply& reply) {
+  if (!shell.node().verify().begun())
+    return admin::refuse(reply, 404,
+                         ErrorDocument{"cannot show a verification", "none was begun since relayd started here",
+                                       "relayctl verify", 6});
+  admin::answer(reply, verify_document(shell));
 }
 
 }  // namespace
@@ -205,6 +200,9 @@ void add_admin_routes(admin::AdminServer& server, Shell& shell) {
       "POST", "/v1/verify",
       on_core(shell, [&shell](const AdminRequest& request, const AdminReply& reply) { verify(shell, request, reply); }),
       slow_answer_within);
+  server.route("GET", "/v1/verify", on_core(shell, [&shell](const AdminRequest&, const AdminReply& reply) {
+                 last_verify(shell, reply);
+               }));
 }
 
 }  // namespace deltarelay::relay

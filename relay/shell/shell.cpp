@@ -287,10 +287,6 @@ admin::FleetInput Shell::fleet() const {
   return input;
 }
 
-void Shell::run_aside(std::function<std::function<void()>()> work) {
-  boost::asio::post(readers_, [this, work = std::move(work)] { on_core(work()); });
-}
-
 void Shell::stop() {
   if (std::exchange(stopped_, true)) return;
   std::future<void> gone = links_gone_.get_future();

@@ -85,8 +85,6 @@ class Shell {
   [[nodiscard]] admin::FleetInput fleet() const;
   [[nodiscard]] const Node& node() const noexcept { return *node_; }
   [[nodiscard]] const admin::History& history() const noexcept { return history_; }
-  /// Runs blocking work, one at a time beside the daemon's own, then `then` on the core strand.
-  void run_aside(std::function<std::function<void()>()> work);
 
  private:
   struct LinkEntry {

@@ -75,7 +75,7 @@ int verify_local(const Context& context, const std::filesystem::path& dir,
     context.print(report_text(context, dir, *report, compared, deep));
   if (report->ok()) return to_int(ExitCode::ok);
   for (const std::string& finding : report->findings)
-    context.fail(ExitCode::failed, dir.string(), finding, "`relayctl resync NODE` on a running mesh");
+    context.fail(ExitCode::failed, dir.string(), finding, "restart its relayd, which hashes the image and fetches what differs from its parent");
   return to_int(ExitCode::failed);
 }
 

@@ -139,6 +139,8 @@ TEST_SUITE("relay/admin/documents") {
     there_and_back(VerifyRequest{});
     VerifyDocument verify;
     verify.nodes.resize(1);
+    verify.nodes[0].damaged.push_back({"model.norm", 3});
+    verify.began = verify.at;
     there_and_back(verify);
     ErrorDocument error;
     error.try_next = "again";

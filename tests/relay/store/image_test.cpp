@@ -254,6 +254,16 @@ TEST_CASE("verify names the first block that is not what the ledger states") {
   REQUIRE(report.has_value());
   CHECK(report->ok());
   CHECK(report->computed == record.image);
+  std::vector<std::uint64_t> watched;
+  const VerifyWatch give_up_after_two = [&](std::uint64_t checked_bytes, std::uint64_t total_bytes) {
+    CHECK(total_bytes == report->bytes);
+    watched.push_back(checked_bytes);
+    return watched.size() < 2;
+  };
+  const auto given_up = verify_image(dir.path / "image", dir.path / "state", true, block_bytes, give_up_after_two);
+  REQUIRE(given_up.has_error());
+  CHECK(given_up.error().code == boost::system::errc::operation_canceled);
+  CHECK(watched == std::vector<std::uint64_t>{block_bytes, 2 * block_bytes});
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<std::streamoff>(sample_header().size() + 2 * block_bytes + 17));
   file.put('!').flush();

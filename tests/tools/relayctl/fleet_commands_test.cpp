@@ -16,6 +16,17 @@ long asked_times(const FakeDaemon& daemon, const std::string& question) {
   return std::count(asked.begin(), asked.end(), question);
 }
 
+/// `a` is done; `b` has read this much of 100 bytes.
+VerifyDocument reading_round(const std::string& round, std::uint64_t read) {
+  VerifyDocument document;
+  document.round = round;
+  document.done = false;
+  document.deep = true;
+  document.nodes = {{"a", "ok", Version{7}, 100, 0, 1, "", "DONE", 100, {}},
+                    {"b", "", Version{7}, read, 0, 0, "", "READING", 100, {}}};
+  return document;
+}
+
 }  // namespace
 
 TEST_SUITE("tools/relayctl/fleet") {
@@ -221,8 +232,54 @@ TEST_SUITE("tools/relayctl/fleet") {
     const Ran ran = ask(daemon, {"verify", "--deep", "-o", "name"});
     CHECK(ran.exit_code == 1);
     CHECK(ran.out == "b\n");
-    CHECK(daemon.asked().at(0) == R"(POST /v1/verify {"deep":true})");
+    CHECK(daemon.asked().at(0) == R"(POST /v1/verify {"deep":true,"wait":false})");
     CHECK(contains(ran.err, "until 2026-01-31T14:00:00Z\n"));
+    CHECK(contains(ran.err, "error: b: the image is not what its ledger states: block 3. Try: "));
+    CHECK(daemon.asked().size() == 1);
+  }
+
+  TEST_CASE("verify: asks again until nobody is waited for, with progress on stderr") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/verify", to_json(reading_round("11", 10)));
+    daemon.answer("GET /v1/verify", to_json(reading_round("11", 40)));
+    VerifyDocument done = reading_round("11", 100);
+    done.done = true;
+    done.nodes[1].result = "ok";
+    daemon.answer("GET /v1/verify", to_json(done));
+    const Ran ran = ask(daemon, {"verify", "--deep"});
+    CHECK(ran.exit_code == 0);
+    CHECK(contains(ran.err, "1 of 2 nodes done, 55 % read, last b reading 10 %"));
+    CHECK(contains(ran.out, "2 of 2 images ok"));
+    CHECK(daemon.asked().size() == 3);
+    Surroundings terminal;
+    terminal.stderr_terminal = true;
+    daemon.answer("GET /v1/verify", to_json(done));
+    TestPace pace;
+    CHECK(contains(ask(daemon, {"verify", "--deep"}, pace, terminal).err, "\r1 of 2 nodes done"));
+  }
+
+  TEST_CASE("verify: when the time is over, what is known so far and 5") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/verify", to_json(reading_round("11", 10)));
+    daemon.answer("GET /v1/verify", to_json(reading_round("11", 40)));
+    const Ran ran = ask(daemon, {"verify", "--deep", "--timeout", "3s", "-o", "json"});
+    CHECK(ran.exit_code == 5);
+    CHECK(contains(ran.out, R"("done": false)"));
+    CHECK(contains(ran.err, "error: the time is over before every node has finished: b. Try: "));
+  }
+
+  TEST_CASE("verify: a round that another replaced, or that a restart ended, is not waited for") {
+    FakeDaemon daemon;
+    daemon.answer("POST /v1/verify", to_json(reading_round("11", 10)));
+    daemon.answer("GET /v1/verify", to_json(reading_round("12", 10)));
+    daemon.answer("GET /v1/verify", refusal("cannot show a verification", 6), 404);
+    const Ran replaced = ask(daemon, {"verify"});
+    CHECK(replaced.exit_code == 6);
+    CHECK(contains(replaced.err, "a newer one has replaced it"));
+    CHECK(replaced.out.empty());
+    const Ran restarted = ask(daemon, {"verify"});
+    CHECK(restarted.exit_code == 6);
+    CHECK(contains(restarted.err, "relayd was restarted"));
   }
 
   TEST_CASE("arguments: versions and shares as people type them") {

@@ -207,6 +207,31 @@ TEST_SUITE("tools/relayctl/render") {
     CHECK(progress_text(context_of(), none).empty());
   }
 
+  TEST_CASE("verify: rows that have no verdict yet, and the damaged blocks by name") {
+    VerifyDocument document = sample_verify();
+    document.nodes[1].damaged = {{"model.layers.3.mlp.up", 17}, {"model.norm", 0}};
+    document.nodes.push_back({"hel-06", "busy", Version{}, 0, 0, 0, "RECEIVING v1843", "DONE", 0, {}});
+    document.nodes.push_back({"hel-07", "", Version{1842}, 35, 0, 0, "", "READING", 140, {}});
+    document.nodes.push_back({"hel-08", "", Version{}, 0, 0, 0, "SYNCING", "WAITING", 0, {}});
+    check_golden("verify_wide", verify_text(context_of(OutputFormat::wide), document));
+    CHECK(verify_progress_text(document) == "4 of 6 nodes done, 25 % read, last hel-08 waiting (SYNCING)");
+  }
+
+  TEST_CASE("verify: damage before loss, loss before busy, and only proof is 0") {
+    const auto of = [](const std::vector<const char*>& results) {
+      VerifyDocument document;
+      for (const char* result : results) document.nodes.push_back({"n", result, Version{1}, 0, 0, 0, "", "DONE", 0, {}});
+      return verify_exit(document);
+    };
+    CHECK(of({"ok", "ok"}) == ExitCode::ok);
+    CHECK(of({"ok", "damaged", "unreachable", "busy"}) == ExitCode::failed);
+    CHECK(of({"ok", "failed", ""}) == ExitCode::failed);
+    CHECK(of({"ok", "busy", "unreachable"}) == ExitCode::unreachable);
+    CHECK(of({"ok", "busy"}) == ExitCode::timed_out);
+    CHECK(of({"ok", ""}) == ExitCode::timed_out);
+    CHECK(of({"ok", "a word of a newer daemon"}) == ExitCode::timed_out);
+  }
+
   TEST_CASE("verify: every node, and what the worst of them means for the exit code") {
     VerifyDocument document = sample_verify();
     check_golden("verify", verify_text(context_of(), document));
