@@ -1,12 +1,16 @@
 #include "relay/store/verify.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
 
 #include "codec/checkpoint.hpp"
 #include "codec/payloads.hpp"
 #include "codec/record.hpp"
+#include "relay/store/file_ops.hpp"
 #include "relay/store/ledger.hpp"
-#include "relay/store/sigbus_guard.hpp"
 
 namespace deltarelay::relay {
 namespace {
@@ -45,26 +49,44 @@ void compare_end(const LedgerRecord& ledger, VerifyReport& report) {
                                           codec::to_hex(end->image)));
 }
 
-StoreResult<std::vector<codec::Digest>> hash_blocks(const codec::CheckpointMap& map, const VerifyWatch& watch) {
-  install_sigbus_guard();
-  const auto& layout = map.layout();
+/// Links are followed, as whoever loads the image does.
+StoreResult<std::vector<File>> open_shards(const codec::Checkpoint& checkpoint) {
+  std::vector<File> files;
+  for (const codec::ShardFile& shard : checkpoint.shards()) {
+    const auto path = checkpoint.directory() / shard.name;
+    files.emplace_back(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
+    if (files.back().descriptor() < 0) return system_error(errno, "open", path.string());
+    struct stat status {};
+    if (::fstat(files.back().descriptor(), &status) != 0) return system_error(errno, "stat", path.string());
+    if (status.st_dev != shard.identity.device || status.st_ino != shard.identity.inode)
+      return StoreError{make_error_code(store_errc::replaced), "open", path.string(), 0};
+  }
+  return files;
+}
+
+/// By calls and not through a mapping, which would make the whole image part of the process's memory.
+StoreResult<std::vector<codec::Digest>> hash_blocks(const codec::Checkpoint& checkpoint, const VerifyWatch& watch) {
+  auto files = open_shards(checkpoint);
+  if (!files) return files.error();
+  const auto& layout = *checkpoint.layout();
   std::vector<codec::Digest> table(layout.block_count());
   std::vector<std::byte> block;
   std::uint64_t checked_bytes = 0;
   for (std::uint64_t ordinal = 0; ordinal < table.size(); ++ordinal) {
     const auto id = layout.block_at(ordinal);
+    const auto& place = checkpoint.places().at(raw(id.tensor));
+    const File& file = files->at(place.shard);
+    const std::uint64_t offset = place.file_offset + layout.offset_of(id);
     block.resize(layout.size_of(id));
-    if (!guarded_copy(block, map.block(id))) {
-      const auto& place = map.checkpoint().places().at(raw(id.tensor));
-      return StoreError{make_error_code(store_errc::mapping_fault), "read",
-                        (map.checkpoint().directory() / map.checkpoint().shards().at(place.shard).name).string(),
-                        place.file_offset + layout.offset_of(id)};
-    }
+    auto read = FileOps::real().read_at(file, offset, block);
+    if (!read) return read.error();
+    if (*read != block.size())
+      return StoreError{make_error_code(store_errc::replaced), "read", file.path().string(), offset};
     table[ordinal] = codec::digest_of(codec::Bytes(block));
     checked_bytes += block.size();
     if (watch && !watch(checked_bytes, layout.total_bytes()))
       return StoreError{boost::system::errc::make_error_code(boost::system::errc::operation_canceled), "verify",
-                        map.checkpoint().directory().string(), checked_bytes};
+                        checkpoint.directory().string(), checked_bytes};
   }
   return table;
 }
@@ -116,9 +138,7 @@ StoreResult<VerifyReport> verify_image(const std::filesystem::path& directory,
     for (auto& difference : codec::describe_difference(*expected, *layout)) report.findings.push_back(std::move(difference));
   if (!deep) return report;
 
-  auto map = codec::CheckpointMap::open(std::move(*checkpoint));
-  if (!map) return from_codec(map.error(), directory);
-  auto found = hash_blocks(*map, watch);
+  auto found = hash_blocks(*checkpoint, watch);
   if (!found) return found.error();
   report.computed = codec::digest_of(std::span<const codec::Digest>(*found));
   if (!ledger || *report.computed == ledger->image) return report;

@@ -1,7 +1,7 @@
 // Compares an image with what its ledger states, for `relayctl verify`.
 //
 // Read-only and without the image's lock, so it also works beside a running daemon: blocks of a refit in progress may then
-// be reported. A file cut short meanwhile is an error, never a SIGBUS.
+// be reported. Memory: a block and two digest tables, whatever the image's size. A file cut short meanwhile is an error.
 #pragma once
 
 #include <filesystem>

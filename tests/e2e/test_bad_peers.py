@@ -4,6 +4,7 @@ Whatever it tries: it is turned away, the root lives and still serves a real chi
 """
 import socket
 import ssl
+import struct
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,22 @@ class BadPeers(FleetCase):
         fleet = self.fleet()
         answer = self.attach(fleet, self.certificate(fleet), "us-1", mesh=bytes(range(16)))
         self.assertTrue(answer is None or answer.type == wire.CLOSING, answer)
+        self.settled(fleet)
+
+    def test_messages_of_a_newer_release_are_passed_over_and_malformed_ones_end_the_link(self):
+        fleet = self.fleet()
+        mesh = wire.mesh_id(fleet.ca, fleet.mesh)
+        peer = wire.connect(fleet.root.listen, self.certificate(fleet))
+        peer.send(wire.hello(mesh, "us-1"))
+        peer.receive(wire.WELCOME)
+        peer.send(wire.Record(0x1fe, mesh, payload=b"of a newer release"), wire.Record(wire.SYNC_MANIFEST_REQUEST, mesh))
+        peer.receive(wire.SYNC_MANIFEST)  # the link lives on behind the message that the root does not know
+        results = struct.pack("<QI", 5, 0)  # news of a verification that nobody has asked for: none
+        peer.send(wire.Record(wire.VERIFY_RESULTS, mesh, payload=results), wire.Record(wire.SYNC_MANIFEST_REQUEST, mesh))
+        peer.receive(wire.SYNC_MANIFEST)
+        peer.send(wire.Record(wire.VERIFY_RESULTS, mesh, payload=struct.pack("<QI", 5, 0xffffffff)))
+        peer.receive_end()
+        peer.close()
         self.settled(fleet)
 
     def test_bytes_that_are_no_record_end_the_link(self):

@@ -264,6 +264,17 @@ TEST_CASE("verify names the first block that is not what the ledger states") {
   REQUIRE(given_up.has_error());
   CHECK(given_up.error().code == boost::system::errc::operation_canceled);
   CHECK(watched == std::vector<std::uint64_t>{block_bytes, 2 * block_bytes});
+  // Cut short between the headers and the data.
+  const auto whole = fs::file_size(path);
+  fs::copy_file(path, dir.path / "whole");
+  const VerifyWatch cut_after_one = [&](std::uint64_t, std::uint64_t) {
+    fs::resize_file(path, whole / 2);
+    return true;
+  };
+  const auto cut = verify_image(dir.path / "image", dir.path / "state", true, block_bytes, cut_after_one);
+  REQUIRE(cut.has_error());
+  CHECK(cut.error().path == path.string());
+  fs::copy_file(dir.path / "whole", path, fs::copy_options::overwrite_existing);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<std::streamoff>(sample_header().size() + 2 * block_bytes + 17));
   file.put('!').flush();
