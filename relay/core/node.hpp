@@ -143,7 +143,7 @@ class Node {
   void ask_to_verify(LinkId child);
   void step_verify();
   void conclude_verify();
-  [[nodiscard]] std::string in_the_way_of_verify() const;
+  [[nodiscard]] VerifyObstacle in_the_way_of_verify() const;
   void ask_again(LogPosition from);
   void close(LinkId link, std::string code, std::string text);
   [[nodiscard]] NodeRecord describe() const;

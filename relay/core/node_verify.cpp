@@ -51,7 +51,7 @@ void Node::ask_to_verify(LinkId child) {
   if (!verify_.over(reports_, now_)) out_.push_back(SendMessage{child, verify_.order()});
 }
 
-std::string Node::in_the_way_of_verify() const {
+VerifyObstacle Node::in_the_way_of_verify() const {
   if (image_open_ && codec::raw(image_.version) != 0 && refit_.phase() == RefitNode::Phase::idle && !sync_.running())
     return {};
   const NodeRecord record = describe();
@@ -59,7 +59,7 @@ std::string Node::in_the_way_of_verify() const {
   if (image_open_ && codec::raw(image_.version) == 0) text += ", of no version yet";
   if (codec::raw(record.receiving) != 0) text += fmt::format(" v{}", codec::raw(record.receiving));
   if (!record.reason_code.empty()) text += fmt::format(": {}: {}", record.reason_code, record.reason_text);
-  return text;
+  return {std::move(text), !image_open_ && !image_error_code_.empty()};
 }
 
 void Node::step_verify() {

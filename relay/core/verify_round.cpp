@@ -46,10 +46,10 @@ void VerifyRound::say(VerifyState state, std::string text, Instant now) {
   untold_.insert(self_);
 }
 
-void VerifyRound::step(const std::string& in_the_way, Version version, Instant now, Actions& out) {
+void VerifyRound::step(const VerifyObstacle& in_the_way, Version version, Instant now, Actions& out) {
   if (!working()) return;
   if (reading_) {
-    if (in_the_way.empty()) return;
+    if (in_the_way.text.empty()) return;
     reading_ = false;
     out.push_back(StopVerify{});
     waits_since_ = now;
@@ -57,18 +57,21 @@ void VerifyRound::step(const std::string& in_the_way, Version version, Instant n
     if (attempts_of_round_ == attempts_max)
       return say(
           VerifyState::busy,
-          fmt::format("its image began to change each of the {} times it was read: {}", attempts_max, in_the_way), now);
-    return say(VerifyState::waiting, in_the_way, now);
+          fmt::format("its image began to change each of the {} times it was read: {}", attempts_max, in_the_way.text),
+          now);
+    return say(VerifyState::waiting, in_the_way.text, now);
   }
-  if (in_the_way.empty()) {
+  if (in_the_way.text.empty()) {
     reading_ = true;
     ++attempts_of_round_;
     own_.version = version;
     out.push_back(VerifyImage{++attempt_, order_.deep});
     return say(VerifyState::reading, "", now);
   }
-  if (now - waits_since_ >= patience) return say(VerifyState::busy, in_the_way, now);
-  if (in_the_way != own_.text || now - said_at_ >= waiting_interval) say(VerifyState::waiting, in_the_way, now);
+  if (now - waits_since_ >= patience)
+    return say(in_the_way.broken ? VerifyState::failed : VerifyState::busy, in_the_way.text, now);
+  if (in_the_way.text != own_.text || now - said_at_ >= waiting_interval)
+    say(VerifyState::waiting, in_the_way.text, now);
 }
 
 void VerifyRound::on(const VerifyProgress& event, Instant now) {

@@ -5,7 +5,7 @@
 //
 //   waiting <-> reading -> ok | damaged | failed
 //      |
-//      +--> busy (patience is over, or a refit began each time)
+//      +--> busy (patience is over, or a refit began each time) | failed (patience is over, and it is broken)
 //
 // Nothing is compared while the image is written: a reading that a write begins under is given up before the first
 // block changes, and its answer, should it still come, is one of another attempt. One round at a time; the newest
@@ -24,6 +24,12 @@
 
 namespace deltarelay::relay {
 
+/// Why the image cannot be read now; an empty text: it can.
+struct VerifyObstacle {
+  std::string text;
+  bool broken = false;  ///< it could not be opened, and is not just being written
+};
+
 class VerifyRound {
  public:
   struct Row {
@@ -38,9 +44,9 @@ class VerifyRound {
   /// What a child says. Dropped: another round's, news of nodes that nobody reported, and what is older than what is
   /// known.
   void merge(const VerifyResults& message, const Reports& reports, Instant now);
-  /// Asks for the image to be read, or for that to stop. `in_the_way`: why the image cannot be read now; empty when it
-  /// can.
-  void step(const std::string& in_the_way, Version version, Instant now, Actions& out);
+  /// Asks for the image to be read, or for that to stop. What is in the way at the end of the patience makes it busy,
+  /// or failed when it is broken.
+  void step(const VerifyObstacle& in_the_way, Version version, Instant now, Actions& out);
   void on(const VerifyProgress& event, Instant now);
   void on(const ImageVerified& event, Instant now);
   /// No more news is taken. Of the node that was asked, when over().

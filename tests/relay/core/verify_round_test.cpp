@@ -33,7 +33,7 @@ struct Scene {
     (void)reports.merge({record_of("mid", "root"), record_of("leaf", "mid")});
   }
   void begin(bool deep = true) { round.begin(VerifyOrder{7, deep}, reports, now, out); }
-  void step(const std::string& in_the_way = "") { round.step(in_the_way, Version{4}, now, out); }
+  void step(const std::string& in_the_way = "") { round.step({in_the_way}, Version{4}, now, out); }
   void own_is(VerifyState state, std::uint64_t attempt = 1) {
     VerifyResult result;
     result.state = state;
@@ -94,6 +94,38 @@ TEST_SUITE("relay/core/verify_round") {
     CHECK(scene.round.rows().at("root").result.text == "RECEIVING v5");
     scene.step();
     CHECK(scene.count<VerifyImage>() == 0);  // a last word is the last
+  }
+
+  TEST_CASE("an image that cannot be opened has its patience too, for it may be opened anew, and is then FAILED") {
+    Scene scene;
+    scene.begin();
+    const VerifyObstacle broken{"FAILED: HARD_LINKED: model.safetensors", true};
+    scene.round.step(broken, Version{}, scene.now, scene.out);
+    CHECK(scene.state_of("root") == VerifyState::waiting);
+    scene.now += VerifyRound::patience;
+    scene.round.step(broken, Version{}, scene.now, scene.out);
+    CHECK(scene.state_of("root") == VerifyState::failed);
+    CHECK(scene.round.rows().at("root").result.text == broken.text);
+  }
+
+  TEST_CASE("a node says of an image that it cannot open that it is broken, and why") {
+    NodeConfig config;
+    config.name = "root";
+    config.is_root = true;
+    Node node(config);
+    Instant now{1000h};
+    (void)node.handle(ImageFailed{"HARD_LINKED", "a is also b", false}, now);
+    (void)node.handle(VerifyRequested{1, false}, now);
+    Actions last;
+    for (int i = 0; i < 40 && !node.verify().closed(); ++i) last = node.handle(Tick{}, now += 1s);
+    REQUIRE(node.verify().closed().has_value());
+    const VerifyResult& own = node.verify().rows().at("root").result;
+    CHECK(own.state == VerifyState::failed);
+    CHECK(own.text.find("HARD_LINKED: a is also b") != std::string::npos);
+    CHECK(std::any_of(last.begin(), last.end(), [](const Action& a) {
+      const auto* answer = std::get_if<Answer>(&a);
+      return answer != nullptr && answer->request == 1 && answer->code.empty();
+    }));
   }
 
   TEST_CASE("a write that begins under a reading makes its answer void, and the image is read anew afterwards") {
