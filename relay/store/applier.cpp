@@ -65,13 +65,12 @@ ApplyOutcome ApplyWorker::apply(const codec::Record& frame, DigestTable& table) 
       outcome.error = bad_frame(make_error_code(codec::errc::malformed_payload), image_);
       break;
     }
-    apply_block(entry, view->tables, &table.base()[ordinal], outcome);
+    apply_block(entry, view->tables, outcome);
   }
   return outcome;
 }
 
-ApplyOutcome ApplyWorker::apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted,
-                                     std::span<const codec::Digest> base) {
+ApplyOutcome ApplyWorker::apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted) {
   ApplyOutcome outcome;
   auto view = codec::FrameView::parse(payload);
   if (!view) {
@@ -89,13 +88,14 @@ ApplyOutcome ApplyWorker::apply_sync(codec::Bytes payload, std::span<const codec
     if (accepted[ordinal] != entry.target)
       outcome.needs_repair.push_back(ordinal);
     else
-      apply_block(entry, view->tables, ordinal < base.size() ? &base[ordinal] : nullptr, outcome);
+      apply_block(entry, view->tables, outcome);
   }
   return outcome;
 }
 
-void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base,
-                              ApplyOutcome& outcome) {
+// A block coded over its base is decoded before anything is hashed: that the result has the target's digest proves the
+// base as well. Only where it has not, it matters whether the block is done already or needs repair.
+void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes tables, ApplyOutcome& outcome) {
   const auto& layout = *image_.layout();
   const std::uint64_t ordinal = layout.ordinal(entry.id);
   const bool with_base = codec::needs_base(entry.encoding);
@@ -104,20 +104,20 @@ void ApplyWorker::apply_block(const codec::FrameEntry& entry, codec::Bytes table
     outcome.error = done.error();
     return;
   }
-  const codec::Digest now = codec::digest_of(codec::Bytes(current_));
-  if (now == entry.target) {
+  const auto is_done = [&] { return codec::digest_of(codec::Bytes(current_)) == entry.target; };
+  if (!with_base && is_done()) {
     ++outcome.already;
     return;
   }
   next_.resize(current_.size());
-  if (with_base && (base == nullptr || now != *base)) {
-    outcome.needs_repair.push_back(ordinal);
-    return;
-  }
   const auto decoded = decoder_.decode(entry, tables, layout.tensor(entry.id.tensor).dtype,
                                        with_base ? codec::Bytes(current_) : codec::Bytes(), next_);
   if (!decoded || *decoded != entry.target) {
-    outcome.needs_repair.push_back(ordinal);
+    if (with_base && is_done()) {
+      ++outcome.already;
+    } else {
+      outcome.needs_repair.push_back(ordinal);
+    }
     return;
   }
   SlotHeader header{1, ordinal, next_.size(), layout.digest(), entry.target, this_kernel_boot()};

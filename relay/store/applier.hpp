@@ -1,6 +1,6 @@
-// Applies frames to an image by the block rule: at the target it is done; at the base, or when no base is needed, it is
-// decoded into the slot, proved by its digest and only then copied; anything else is left alone and reported for
-// repair.
+// Applies frames to an image by the block rule: what decodes, over the block's content or over nothing, to the target's
+// digest goes to the slot and only then to the image; what is at the target is done; anything else is left alone and
+// reported for repair.
 //
 // One ApplyWorker per thread, all on one Image and one DigestTable. The slot is a file: a copy that a kill
 // interrupted is finished by recover_slot() at the next start, before the image is hashed.
@@ -38,14 +38,11 @@ class ApplyWorker {
   /// A FRAME record, already verified. Sets the targets of its blocks in `table`.
   [[nodiscard]] ApplyOutcome apply(const codec::Record& frame, DigestTable& table);
   /// A block sync payload: only blocks whose target is `accepted[ordinal]` are written; others need repair.
-  /// `base` is what the image is believed to hold, or empty.
-  [[nodiscard]] ApplyOutcome apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted,
-                                        std::span<const codec::Digest> base = {});
+  [[nodiscard]] ApplyOutcome apply_sync(codec::Bytes payload, std::span<const codec::Digest> accepted);
 
  private:
   ApplyWorker(const Image& image, File slot) : image_(image), slot_(std::move(slot)) {}
-  void apply_block(const codec::FrameEntry& entry, codec::Bytes tables, const codec::Digest* base,
-                   ApplyOutcome& outcome);
+  void apply_block(const codec::FrameEntry& entry, codec::Bytes tables, ApplyOutcome& outcome);
 
   const Image& image_;
   File slot_;
