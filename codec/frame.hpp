@@ -73,11 +73,7 @@ struct EncodedFrame {
 /// the steady state. Not thread-safe.
 class FrameEncoder {
  public:
-  struct Options {
-    bool fast = false;  ///< prefer speed over size, for LANs
-  };
   FrameEncoder();
-  explicit FrameEncoder(Options options);
   FrameEncoder(FrameEncoder&&) noexcept;
   FrameEncoder& operator=(FrameEncoder&&) noexcept;
   ~FrameEncoder();

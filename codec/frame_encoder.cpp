@@ -26,7 +26,6 @@ struct EncodedBlock {
 }  // namespace
 
 struct FrameEncoder::State {
-  Options options;
   BlockEncoder encoder;
   std::vector<std::byte> data;
   std::vector<EncodedBlock> blocks;
@@ -39,10 +38,7 @@ struct FrameEncoder::State {
   EncodedFrame make_frame(std::span<const EncodedBlock> part);
 };
 
-FrameEncoder::FrameEncoder() : FrameEncoder(Options{}) {}
-FrameEncoder::FrameEncoder(Options options) : state_(std::make_unique<State>()) {
-  state_->options = options;
-}
+FrameEncoder::FrameEncoder() : state_(std::make_unique<State>()) {}
 FrameEncoder::FrameEncoder(FrameEncoder&&) noexcept = default;
 FrameEncoder& FrameEncoder::operator=(FrameEncoder&&) noexcept = default;
 FrameEncoder::~FrameEncoder() = default;

@@ -60,7 +60,7 @@ struct Work {
 
 class Worker {
  public:
-  explicit Worker(Work& work) : work_(work), layout_(work.input.layout), encoder_(work.options.frame) {}
+  explicit Worker(Work& work) : work_(work), layout_(work.input.layout) {}
 
   void run() {
     while (!work_.stopping()) {

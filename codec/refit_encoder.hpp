@@ -37,7 +37,6 @@ struct RefitInput {
 struct RefitOptions {
   unsigned threads = 1;
   std::size_t blocks_per_frame = 16;  ///< full ones; small tensors' blocks count by their bytes
-  FrameEncoder::Options frame;
 };
 
 /// Shared with whoever watches or stops the work.

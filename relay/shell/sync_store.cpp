@@ -270,7 +270,7 @@ ServedBlocks read_sync_blocks(const HostStore& store, std::vector<std::uint64_t>
     inputs.push_back({id, layout.tensor(id.tensor).dtype, {}, contents.back()});
   }
   if (inputs.empty()) return out;
-  thread_local codec::FrameEncoder encoder(codec::FrameEncoder::Options{.fast = true});
+  thread_local codec::FrameEncoder encoder;
   std::vector<codec::EncodedFrame> frames;
   encoder.encode(inputs, frames);
   for (codec::EncodedFrame& frame : frames) out.messages.push_back(SyncBlocks{std::move(frame.payload)});

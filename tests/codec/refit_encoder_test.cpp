@@ -90,7 +90,7 @@ TEST_SUITE("codec/refit_encoder") {
       Collected collected;
       RefitControl control;
       const auto result = encode_refit({model.layout, model.reader(model.base), model.reader(model.next), {}},
-                                       {threads, 16, {}}, control, collected.sink());
+                                       {threads, 16}, control, collected.sink());
       REQUIRE(result.has_value());
       CHECK(model.apply(collected.frames) == model.next);
       CHECK(result->next_digests == model.digests(model.next));
@@ -144,7 +144,7 @@ TEST_SUITE("codec/refit_encoder") {
     };
     Collected collected;
     RefitControl control;
-    REQUIRE(encode_refit({model.layout, model.reader(model.base), copying, {}}, {2, 16, {}}, control, collected.sink())
+    REQUIRE(encode_refit({model.layout, model.reader(model.base), copying, {}}, {2, 16}, control, collected.sink())
                 .has_value());
     CHECK(model.apply(collected.frames) == model.next);
   }
@@ -156,8 +156,8 @@ TEST_SUITE("codec/refit_encoder") {
       return model.reader(model.next)(id, {});
     };
     RefitControl control;
-    const auto result = encode_refit({model.layout, model.reader(model.base), refusing, {}}, {2, 16, {}}, control,
-                                     [](EncodedFrame&&) {});
+    const auto result =
+        encode_refit({model.layout, model.reader(model.base), refusing, {}}, {2, 16}, control, [](EncodedFrame&&) {});
     REQUIRE(result.has_error());
     CHECK(result.error().code == errc::io_error);
     CHECK(result.error().text().find("head") != std::string::npos);
@@ -167,14 +167,14 @@ TEST_SUITE("codec/refit_encoder") {
     const Model model;
     RefitControl control;
     const RefitInput input{model.layout, model.reader(model.base), model.reader(model.next), {}};
-    const auto result = encode_refit(input, {2, 4, {}}, control, [&](EncodedFrame&&) { control.cancel = true; });
+    const auto result = encode_refit(input, {2, 4}, control, [&](EncodedFrame&&) { control.cancel = true; });
     REQUIRE(result.has_error());
     CHECK(result.error().code == boost::system::errc::operation_canceled);
     CHECK(control.done_blocks < model.layout.block_count());
 
     RefitControl other;
     CHECK_THROWS_AS(
-        (void)encode_refit(input, {2, 4, {}}, other, [](EncodedFrame&&) { throw std::runtime_error("no room"); }),
+        (void)encode_refit(input, {2, 4}, other, [](EncodedFrame&&) { throw std::runtime_error("no room"); }),
         std::runtime_error);
   }
 }

@@ -24,7 +24,6 @@ struct DeltaOptions {
   std::uint64_t epoch = 0;
   std::uint32_t block_bytes = codec::block_bytes_default;
   unsigned threads = 1;
-  bool fast = false;
 };
 
 /// Writes the delta from `base` to `next` to `file`, under its name only when it is whole.

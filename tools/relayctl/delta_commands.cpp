@@ -36,7 +36,6 @@ void add_pair(CLI::App& sub, DeltaOptions& options) {
   sub.add_option("--block-bytes", options.block_bytes, "block size: a power of two from 4096 to 4194304")
       ->check(block_size)
       ->capture_default_str();
-  sub.add_flag("--fast", options.fast, "prefer speed over size");
   add_threads(sub, options);
 }
 

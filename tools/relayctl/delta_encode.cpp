@@ -102,7 +102,6 @@ class Encode {
     const codec::RefitInput input{pair_->layout(), pair_->base_reader(), pair_->next_reader(), {}};
     codec::RefitOptions refit;
     refit.threads = options_.threads;
-    refit.frame.fast = options_.fast;
     codec::RefitControl control;
     std::mutex mutex;
     std::optional<Failure> unwritten;

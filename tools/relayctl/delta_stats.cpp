@@ -65,7 +65,6 @@ class Stats {
     const codec::RefitInput input{pair_->layout(), pair_->base_reader(), pair_->next_reader(), {}};
     codec::RefitOptions refit;
     refit.threads = options_.threads;
-    refit.frame.fast = options_.fast;
     codec::RefitControl control;
     std::mutex mutex;
     auto encoded = codec::encode_refit(input, refit, control, [&](codec::EncodedFrame&& frame) {
