@@ -76,6 +76,9 @@ struct StopVerify {};
 // --- root
 /// Write and fsync the manifest: version, base, state open. -> ManifestSaved
 struct SaveManifest { Version version, base; };
+/// Seal a BEGIN from the image as it is, for a refit that will change nothing. -> RecordProduced, or EncodeEnded with
+/// its error
+struct SealBegin { Version version, base; };
 /// Scan and encode on worker threads. -> RecordProduced…, EncodeEnded
 struct StartEncode { Version version, base; std::string directory; };
 struct StopEncode { Version version; };
@@ -90,8 +93,8 @@ struct Note { enum class Level : std::uint8_t { debug, info, warn, error } level
 using Action =
     std::variant<ConnectTo, CloseLink, SendMessage, SendRecord, AppendRecord, DropRefit, MarkApplying, ApplyRecord,
                  SyncImage, SaveCommit, CompareWithBase, ReopenImage, PrepareSync, StoreSyncDigests, ApplySyncBlocks,
-                 ApplySyncFile, SaveSynced, SendSyncDigests, SendSyncBlocks, SendSyncFiles, SaveManifest, StartEncode,
-                 StopEncode, SaveDecision, Answer, Note, VerifyImage, StopVerify>;
+                 ApplySyncFile, SaveSynced, SendSyncDigests, SendSyncBlocks, SendSyncFiles, SaveManifest, SealBegin,
+                 StartEncode, StopEncode, SaveDecision, Answer, Note, VerifyImage, StopVerify>;
 using Actions = std::vector<Action>;
 
 }  // namespace deltarelay::relay

@@ -78,7 +78,7 @@ class BlockSync {
 
  private:
   static constexpr Duration stalled_after = std::chrono::seconds(5);
-  static constexpr Duration revert_stalled_after = std::chrono::seconds(30);
+  static constexpr Duration revert_stalled_after = std::chrono::seconds(10);
 
   void reset();
   void request(Actions& out, std::optional<LinkId> parent);

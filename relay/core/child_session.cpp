@@ -4,10 +4,11 @@
 
 namespace deltarelay::relay {
 
-void ChildSession::stream_from(Version committed, LogPosition position, const LogIndex& log, Actions& out) {
+void ChildSession::stream_from(Version committed, const ResumePoint& point, const LogIndex& log, Actions& out) {
   phase_ = Phase::streaming;
   done_through_ = committed;
-  position_ = log.find(position.version) != nullptr && position.version > committed ? position : LogPosition{};
+  const RefitEntry* refit = point.next.version > committed ? log.find(point.next.version) : nullptr;
+  position_ = refit != nullptr && refit->begun == point.begun ? point.next : LogPosition{};
   wanted_.clear();
   pump(log, out);
 }

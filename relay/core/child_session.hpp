@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "relay/core/actions.hpp"
@@ -19,8 +20,9 @@ class ChildSession {
   ChildSession(LinkId link, std::string name, std::uint64_t window_bytes)
       : link_(link), name_(std::move(name)), window_bytes_(window_bytes) {}
 
-  /// greeting|syncing|streaming -> streaming, from `position` or, when its version is 0, from whatever follows `committed`.
-  void stream_from(Version committed, LogPosition position, const LogIndex& log, Actions& out);
+  /// greeting|syncing|streaming -> streaming, from `point` or, when the log has not that refit, from whatever follows
+  /// `committed`.
+  void stream_from(Version committed, const ResumePoint& point, const LogIndex& log, Actions& out);
   /// greeting -> syncing
   void sync() { phase_ = Phase::syncing; }
   /// Goes back (or on) to a position the child names. Ignored unless streaming.
@@ -45,7 +47,11 @@ class ChildSession {
   }
   void blocks_served() { serving_ = false; }
 
+  /// It said hello before this node knew what it holds.
+  std::optional<Hello> unanswered;
   bool manifest_wanted = false;
+  /// It is ahead of this node, at a version of this epoch.
+  std::optional<Epoch> waits_ahead;
 
   [[nodiscard]] LinkId link() const noexcept { return link_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

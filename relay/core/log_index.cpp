@@ -20,13 +20,19 @@ codec::Result<void> LogIndex::append(const codec::RecordPtr& record) {
       if (version < header.version && older.base == begin->base && !older.decision) older.decision = false;
     RefitEntry entry;
     entry.version = header.version;
+    entry.begun = header.epoch;
     entry.base = begin->base;
     entry.base_image = begin->base_image;
     found = refits_.emplace(header.version, std::move(entry)).first;
   }
   RefitEntry& entry = found->second;
   assert(header.sequence == entry.next_sequence());
-  if (header.type == codec::RecordType::end) entry.end_record = record;
+  if (header.type == codec::RecordType::end) {
+    auto end = codec::EndPayload::decode(record->payload());
+    if (!end) return end.error();
+    entry.end_record = record;
+    entry.target = end->image;
+  }
   if (header.type == codec::RecordType::frame) ++entry.frame_count;
   if (header.type == codec::RecordType::commit) entry.decision = true;
   if (header.type == codec::RecordType::abort) entry.decision = false;
@@ -43,7 +49,7 @@ const RefitEntry* LogIndex::find(Version version) const {
 
 const RefitEntry* LogIndex::following(Version version) const {
   for (auto it = refits_.upper_bound(version); it != refits_.end(); ++it)
-    if (it->second.decision != false) return &it->second;
+    if (it->second.decision != false || it->second.is_void()) return &it->second;
   return nullptr;
 }
 

@@ -14,7 +14,7 @@ using codec::raw;
 
 constexpr std::size_t name_bytes_max = 256;
 constexpr std::size_t text_bytes_max = 1024;
-constexpr std::size_t node_record_bytes_min = 90;
+constexpr std::size_t node_record_bytes_min = 122;
 
 template <class T>
 constexpr MessageType type_of() {
@@ -46,6 +46,11 @@ void put(ByteWriter& out, const LogPosition& position) {
   out.u64(raw(position.sequence));
 }
 
+void put(ByteWriter& out, const ResumePoint& point) {
+  put(out, point.next);
+  out.u64(raw(point.begun));
+}
+
 void put(ByteWriter& out, const std::vector<std::uint64_t>& ordinals) {
   out.u32(static_cast<std::uint32_t>(ordinals.size()));
   for (std::uint64_t ordinal : ordinals) out.u64(ordinal);
@@ -60,7 +65,9 @@ void put(ByteWriter& out, const NodeRecord& record) {
   out.u32(record.rank);
   out.u8(static_cast<std::uint8_t>(record.state));
   out.u64(raw(record.committed));
+  out.digest(record.image);
   out.u64(raw(record.receiving));
+  out.digest(record.target);
   out.u64(record.frames_received);
   out.u64(record.frames_applied);
   out.u64(record.frames_total);
@@ -81,6 +88,7 @@ void put(ByteWriter& out, const Hello& m) {
   out.u64(raw(m.epoch));
   out.u64(raw(m.committed));
   out.digest(m.image);
+  out.u64(raw(m.image_epoch));
   put(out, m.resume);
 }
 
@@ -104,6 +112,7 @@ void put(ByteWriter& out, const Report& m) {
 void put(ByteWriter& out, const AskAgain& m) { put(out, m.from); }
 void put(ByteWriter& out, const Resume& m) {
   out.u64(raw(m.committed));
+  out.digest(m.image);
   put(out, m.from);
 }
 void put(ByteWriter& out, const Closing& m) {
@@ -138,6 +147,11 @@ void get(ByteReader& in, LogPosition& position) {
   position.sequence = Sequence{in.u64()};
 }
 
+void get(ByteReader& in, ResumePoint& point) {
+  get(in, point.next);
+  point.begun = Epoch{in.u64()};
+}
+
 void get(ByteReader& in, std::vector<std::uint64_t>& ordinals) {
   const std::size_t count = in.count(8, sync_blocks_per_request_max);
   ordinals.reserve(count);
@@ -165,7 +179,9 @@ void get(ByteReader& in, NodeRecord& record) {
   in.require(state <= static_cast<std::uint8_t>(NodeState::failed));
   record.state = static_cast<NodeState>(state);
   record.committed = Version{in.u64()};
+  record.image = in.digest();
   record.receiving = Version{in.u64()};
+  record.target = in.digest();
   record.frames_received = in.u64();
   record.frames_applied = in.u64();
   record.frames_total = in.u64();
@@ -186,6 +202,7 @@ void get(ByteReader& in, Hello& m) {
   m.epoch = Epoch{in.u64()};
   m.committed = Version{in.u64()};
   m.image = in.digest();
+  m.image_epoch = Epoch{in.u64()};
   get(in, m.resume);
 }
 
@@ -211,6 +228,7 @@ void get(ByteReader& in, Report& m) {
 void get(ByteReader& in, AskAgain& m) { get(in, m.from); }
 void get(ByteReader& in, Resume& m) {
   m.committed = Version{in.u64()};
+  m.image = in.digest();
   get(in, m.from);
 }
 void get(ByteReader& in, Closing& m) {

@@ -43,6 +43,13 @@ struct LogPosition {
   friend auto operator<=>(const LogPosition&, const LogPosition&) = default;
 };
 
+/// The same, with the epoch in which that refit was begun: with it a parent sees whether it means the same refit.
+struct ResumePoint {
+  LogPosition next;
+  Epoch begun{};
+  friend bool operator==(const ResumePoint&, const ResumePoint&) = default;
+};
+
 /// First message of a child.
 struct Hello {
   std::string node;
@@ -51,7 +58,8 @@ struct Hello {
   Epoch epoch{};         ///< highest epoch known
   Version committed{};   ///< 0: no whole image
   codec::Digest image;   ///< of `committed`
-  LogPosition resume;    ///< next record needed; version 0: whatever follows `committed`
+  Epoch image_epoch{};   ///< that its END was sealed in
+  ResumePoint resume;    ///< next record needed; version 0: whatever follows `committed`
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -91,7 +99,8 @@ struct AskAgain {
 /// Sent when block sync has ended: stream from here.
 struct Resume {
   Version committed{};
-  LogPosition from;
+  codec::Digest image;  ///< of `committed`
+  ResumePoint from;
   friend bool operator==(const Resume&, const Resume&) = default;
 };
 

@@ -63,10 +63,12 @@ void Node::restore(const codec::RecordPtr& record) {
   (void)log_.append(record).has_error();
 }
 
-void Node::append(const codec::RecordPtr& record) {
+bool Node::append(const codec::RecordPtr& record) {
   if (auto appended = log_.append(record); !appended) {
-    out_.push_back(Note{Note::Level::error, "RECORD_MALFORMED", appended.error().message()});
-    return;
+    out_.push_back(Note{Note::Level::error, "RECORD_MALFORMED",
+                        fmt::format("record {} of v{}: {}", codec::raw(record->header.sequence),
+                                    codec::raw(record->header.version), appended.error().message())});
+    return false;
   }
   epoch_ = std::max(epoch_, record->header.epoch);
   out_.push_back(AppendRecord{record});
@@ -77,6 +79,7 @@ void Node::append(const codec::RecordPtr& record) {
     refit_.appended(*ours, out_);
   else
     start_refit_if_due();
+  return true;
 }
 
 void Node::start_refit_if_due() {
@@ -102,17 +105,21 @@ void Node::drop_old_refits() {
   }
 }
 
-LogPosition Node::position() const {
+ResumePoint Node::resume_point() const {
   // An undone refit is gone on with where its log ends; else whatever follows the image is wanted.
   const Version newest = log_.newest();
   const RefitEntry* refit = log_.find(newest);
-  if (refit == nullptr || newest <= image_.version || refit->decision) return LogPosition{};
-  return LogPosition{newest, refit->next_sequence()};
+  if (refit == nullptr || newest <= image_.version || refit->decision) return {};
+  return {LogPosition{newest, refit->next_sequence()}, refit->begun};
 }
 
 Sequence Node::next_of_refit() const {
-  const RefitEntry* refit = log_.find(root_.summary().version);
+  const RefitEntry* refit = refit_of_root();
   return refit ? refit->next_sequence() : Sequence{};
+}
+
+bool Node::ready_to_publish() const {
+  return image_open_ && codec::raw(image_.version) != 0 && refit_.phase() == RefitNode::Phase::idle && !sync_.running();
 }
 
 // ------------------------------------------------------------------------------------------------ image and refit
@@ -128,10 +135,17 @@ void Node::on(const ImageOpened& event) {
     const PendingRefit pending = *pending_;
     pending_.reset();
     const RefitEntry* refit = log_.find(pending.version);
-    if (pending.version > image_.version && refit != nullptr && !refit->decision)
-      root_.resume(pending.version, pending.base, pending.decision, refit->next_sequence(), now_, out_);
+    if (pending.version > image_.version && !pending.decision) {
+      // Others may hold more of it than this log does: nothing can be appended that all of them would take for its end.
+      if (refit != nullptr) out_.push_back(DropRefit{pending.version});
+      log_.drop(pending.version);
+      root_.presume_aborted(pending.version, pending.base, now_);
+    } else if (pending.version > image_.version && refit != nullptr && !refit->decision) {
+      root_.resume(pending.version, pending.base, *pending.decision, refit->next_sequence(), now_, out_);
+    }
   }
   start_refit_if_due();
+  answer_early_hellos();
   send_manifests();
 }
 
@@ -139,6 +153,7 @@ void Node::on(const ImageFailed& event) {
   image_error_code_ = event.code;
   image_error_text_ = event.text;
   image_retryable_ = event.retryable;
+  answer_early_hellos();
   if (!std::exchange(image_open_, false)) return;
   // It was open: what was applied may have gone to files that no engine sees. Nothing counts until it is hashed anew.
   image_ = ImageState{};
@@ -201,6 +216,7 @@ void Node::on(const CommitSaved& event) {
   }
   out_.push_back(Note{Note::Level::info, "COMMITTED", fmt::format("v{} is committed", codec::raw(image_.version))});
   drop_old_refits();
+  part_from_other_histories();
   send_manifests();
   serve_blocks();
   start_refit_if_due();
@@ -210,6 +226,7 @@ void Node::on(const BaseCompared& event) {
   if (!refit_.on(event, now_)) return;
   if (event.differing.empty()) {
     refit_.undone();
+    reattach_.settled();
     start_refit_if_due();
     return;
   }
@@ -298,9 +315,7 @@ void Node::on(const PublishRequested& event) {
                           fmt::format("{} is not the root; publish on the root's host", config_.name)});
     return;
   }
-  const bool ready =
-      image_open_ && codec::raw(image_.version) != 0 && refit_.phase() == RefitNode::Phase::idle && !sync_.running();
-  root_.on(event, image_.version, ready, now_, out_);
+  root_.on(event, image_.version, ready_to_publish(), now_, out_);
 }
 
 void Node::on(const AbortRequested& event) {
@@ -311,8 +326,9 @@ void Node::on(const ManifestSaved& event) {
 }
 
 void Node::on(const RecordProduced& event) {
-  append(event.record);
-  root_.record_appended(event.record, now_);
+  const bool appended = append(event.record);
+  assert(appended);
+  root_.record_appended(event.record, next_of_refit(), now_, out_);
 }
 
 void Node::on(const EncodeEnded& event) {
@@ -322,7 +338,9 @@ void Node::on(const EncodeEnded& event) {
 
 void Node::on(const DecisionSaved& event) {
   root_.on(event, now_, out_);
-  if (event.record) append(event.record);
+  if (!event.record) return;
+  const bool appended = append(event.record);
+  assert(appended);
 }
 
 }  // namespace deltarelay::relay

@@ -130,7 +130,12 @@ class Node {
 
   template <class StoreEvent>
   void notice_replaced_image(const StoreEvent& event);
-  void append(const codec::RecordPtr& record);
+  [[nodiscard]] bool append(const codec::RecordPtr& record);
+  void become_if_history_differs();
+  void leave_history();
+  void answer_early_hellos();
+  void part_from_other_histories();
+  void end_orphans();
   void drop_old_refits();
   void start_refit_if_due();
   void stream_from_parent();
@@ -147,11 +152,14 @@ class Node {
   void ask_again(LogPosition from);
   void close(LinkId link, std::string code, std::string text);
   [[nodiscard]] NodeRecord describe() const;
-  [[nodiscard]] LogPosition position() const;
+  [[nodiscard]] ResumePoint resume_point() const;
+  [[nodiscard]] bool ready_to_publish() const;
+  [[nodiscard]] Epoch image_epoch() const { return image_.end_record ? image_.end_record->header.epoch : Epoch{}; }
   [[nodiscard]] Epoch history_epoch() const;
   [[nodiscard]] std::optional<LinkId> parent_link() const;
   [[nodiscard]] bool is_parent(LinkId link) const { return parent_link_ == link && parent_phase_ != ParentPhase::none; }
   [[nodiscard]] const RefitEntry* current() const { return log_.find(refit_.version()); }
+  [[nodiscard]] const RefitEntry* refit_of_root() const { return log_.find(root_.summary().version); }
   [[nodiscard]] Sequence next_of_refit() const;
 
   NodeConfig config_;
@@ -169,6 +177,7 @@ class Node {
   Reattach reattach_;
   RefitRoot root_;
   std::optional<PendingRefit> pending_;
+  std::optional<Instant> orphan_since_;  // a node waits in a refit that this root will never end
   VerifyRound verify_;
   std::optional<std::uint64_t> verify_request_;  // of the round that was asked for here
   std::uint64_t verifies_asked_ = 0;
@@ -179,7 +188,7 @@ class Node {
   std::optional<LogPosition> asked_;
   std::uint64_t attachments_ = 0;
   std::map<LinkId, ChildSession> children_;
-  Instant now_{}, heartbeat_at_{}, report_at_{};
+  Instant now_{}, heartbeat_at_{}, report_at_{}, greeted_at_{};
   Actions out_;
 };
 

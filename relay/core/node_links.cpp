@@ -7,6 +7,10 @@
 #include "relay/core/node.hpp"
 
 namespace deltarelay::relay {
+namespace {
+/// A parent that hashes its image answers when it is done, and a large image takes longer than its children can wait.
+constexpr Duration welcome_within = std::chrono::seconds(30);
+}  // namespace
 
 std::optional<LinkId> Node::parent_link() const {
   return parent_phase_ == ParentPhase::attached ? parent_link_ : std::nullopt;
@@ -33,6 +37,7 @@ void Node::on(const LinkUp& event) {
   parent_link_ = event.link;
   parent_ = event.peer;
   ++attachments_;
+  greeted_at_ = now_;
   Hello hello;
   hello.node = config_.name;
   hello.boot_id = config_.boot_id;
@@ -41,7 +46,8 @@ void Node::on(const LinkUp& event) {
   hello.epoch = epoch_;
   hello.committed = image_.version;
   hello.image = image_.image;
-  hello.resume = position();
+  hello.image_epoch = image_epoch();
+  hello.resume = resume_point();
   out_.push_back(SendMessage{event.link, hello});
 }
 
@@ -91,19 +97,26 @@ void Node::on(const Tick&) {
       parent_phase_ = ParentPhase::connecting;
       out_.push_back(ConnectTo{candidate->name, candidate->address});
     }
+  if (parent_phase_ == ParentPhase::greeting && now_ - greeted_at_ > welcome_within) {
+    reattach_.pass_over();
+    close(*parent_link_, "NO_WELCOME", fmt::format("{} has not answered for long", parent_));
+  }
   refit_.tick(current(), now_, out_);
   sync_.tick(now_, out_, parent_link());
-  if (sync_.stalled(now_) && sync_.purpose() == BlockSync::Purpose::revert) {
-    // Every parent may have left our base behind by now. Whatever it holds instead, it has a manifest of.
+  if (sync_.stalled(now_) && sync_.purpose() == BlockSync::Purpose::revert && reattach_.passed_over_all()) {
+    // Nobody has our base any more. Whatever the parent holds instead, it has a manifest of.
+    reattach_.settled();
     sync_.become(out_, parent_link());
   } else if (sync_.stalled(now_) && parent_phase_ == ParentPhase::attached) {
     // It is in the middle of the next refit, which may be waiting for us. The root at the latest still has the base.
     reattach_.pass_over();
-    close(*parent_link_, "SYNC_STALLED", fmt::format("no block of v{} came for long", codec::raw(sync_.version())));
+    close(*parent_link_, "SYNC_STALLED", "none of the blocks that were asked for came for long");
   }
   if (!sync_.running())
     if (const std::vector<std::uint64_t> blocks = refit_.blocks_to_repair(); !blocks.empty())
       sync_.fetch(BlockSync::Purpose::repair, blocks, out_, parent_link());
+  become_if_history_differs();
+  end_orphans();
   conclude_verify();
 }
 
@@ -111,9 +124,8 @@ void Node::on(const Tick&) {
 // parent
 
 Epoch Node::history_epoch() const {
-  const Epoch image = image_.end_record ? image_.end_record->header.epoch : Epoch{};
   const RefitEntry* newest = log_.find(log_.newest());
-  return newest != nullptr ? std::max(image, newest->epoch) : image;
+  return newest != nullptr ? std::max(image_epoch(), newest->epoch) : image_epoch();
 }
 
 void Node::ask_again(LogPosition from) {
@@ -137,8 +149,15 @@ void Node::on(const FrameReceived& event) {
   }
   const codec::RecordHeader& header = event.record->header;
   const RefitEntry* refit = log_.find(header.version);
+  // A root that lost its ledger may use numbers again, and is then of a higher epoch: its history is the one that counts.
+  const bool anew = codec::raw(header.sequence) == 0 && header.epoch > (refit ? refit->begun : history_epoch());
+  const bool passed = refit != nullptr || header.version <= image_.version || header.version < log_.newest();
+  if (anew && passed) {
+    if (!sync_.running() || sync_.purpose() != BlockSync::Purpose::become) sync_.become(out_, parent_link());
+    return;
+  }
   if (refit == nullptr) {
-    if (header.version <= image_.version || header.version < log_.newest()) return;  // known history sent again
+    if (passed) return;  // known history sent again
     if (codec::raw(header.sequence) != 0) return ask_again(LogPosition{header.version, Sequence{}});
     // Epochs never fall along the versions. (Not compared with the highest one known: what a root of an earlier epoch
     // committed stays history when it restarts; a parent that has not heard of the newest is refused when it welcomes
@@ -157,14 +176,8 @@ void Node::on(const FrameReceived& event) {
       return close(event.link, "PROTOCOL", fmt::format("a record after the end of v{}", codec::raw(header.version)));
   }
   asked_.reset();
-  append(event.record);
-  // A refit of this log that does not start from our image can never be applied: become the parent's version by
-  // content.
-  const RefitEntry* now = log_.find(header.version);
-  const bool base_differs = now != nullptr && (now->base != image_.version || now->base_image != image_.image);
-  if (image_open_ && base_differs && now->decision == true && !sync_.running() &&
-      refit_.phase() == RefitNode::Phase::idle && header.version > image_.version)
-    sync_.become(out_, parent_link());
+  if (!append(event.record)) return close(event.link, "PROTOCOL", "a record that cannot be decoded");
+  become_if_history_differs();
 }
 
 // ------------------------------------------------------------------------------------------------ messages
@@ -186,6 +199,14 @@ void Node::message(LinkId link, const Hello& hello) {
   for (const auto& [other, session] : children_)
     if (other != link && session.name() == child.name())
       close(other, "REPLACED", fmt::format("{} connected again", child.name()));
+  const bool becoming = sync_.running() && sync_.purpose() == BlockSync::Purpose::become;
+  if (!image_open_ && !becoming) {
+    // Who does not know what it holds would send everybody into a block sync, perhaps back from a newer version.
+    child.unanswered = hello;
+    if (!image_error_code_.empty())
+      close(link, "IMAGE_NOT_OPEN", fmt::format("{} cannot open its image: {}", config_.name, image_error_text_));
+    return;
+  }
   Welcome welcome;
   welcome.node = config_.name;
   welcome.boot_id = config_.boot_id;
@@ -197,15 +218,25 @@ void Node::message(LinkId link, const Hello& hello) {
   const RefitEntry* bridge = log_.from_base(hello.committed);
   const bool bridged = bridge != nullptr && bridge->base_image == hello.image;
   const bool known = codec::raw(hello.committed) != 0 && codec::raw(image_.version) != 0;
-  // A child ahead of us is not sent back: it waits here until our own log has caught up.
-  const bool ahead = known && hello.committed > image_.version && hello.epoch >= epoch_;
-  welcome.mode = known && (same || bridged || ahead) ? Mode::stream : Mode::sync;
+  // A child ahead of us is not sent back: it waits here until our own log has caught up. Epochs never fall along the
+  // versions of one history.
+  const bool ahead = known && hello.committed > image_.version && hello.image_epoch >= image_epoch();
+  const RefitEntry* in_flight = log_.find(hello.resume.next.version);
+  const bool same_refit = in_flight == nullptr || in_flight->begun == hello.resume.begun;
+  welcome.mode = known && same_refit && (same || bridged || ahead) ? Mode::stream : Mode::sync;
+  root_.note_used(std::max(hello.committed, hello.resume.next.version));
   out_.push_back(SendMessage{link, welcome});
+  if (welcome.mode == Mode::stream && ahead && !bridged) child.waits_ahead = hello.image_epoch;
   if (welcome.mode == Mode::stream)
     child.stream_from(hello.committed, hello.resume, log_, out_);
   else
     child.sync();
   ask_to_verify(link);
+}
+
+void Node::answer_early_hellos() {
+  for (auto& [link, child] : children_)
+    if (const auto hello = std::exchange(child.unanswered, std::nullopt)) message(link, *hello);
 }
 
 void Node::message(LinkId link, const Welcome& welcome) {
@@ -237,13 +268,14 @@ void Node::message(LinkId link, const Welcome& welcome) {
 
 void Node::stream_from_parent() {
   if (parent_phase_ != ParentPhase::attached) return;
-  out_.push_back(SendMessage{*parent_link_, Resume{image_.version, position()}});
+  out_.push_back(SendMessage{*parent_link_, Resume{image_.version, image_.image, resume_point()}});
 }
 
 void Node::message(LinkId, const Heartbeat&) {}
 
 void Node::message(LinkId link, const Report& report_message) {
   if (children_.count(link) == 0) return;
+  for (const NodeRecord& record : report_message.records) root_.note_used(std::max(record.committed, record.receiving));
   if (reports_.merge(report_message.records)) report(true);
 }
 
@@ -254,9 +286,10 @@ void Node::message(LinkId link, const AskAgain& ask) {
 void Node::message(LinkId link, const Resume& resume) {
   auto found = children_.find(link);
   if (found == children_.end() || found->second.phase() != ChildSession::Phase::syncing) return;
-  const RefitEntry* following = log_.following(resume.committed);
-  const bool bridged = following == nullptr ? resume.committed >= image_.version : following->base == resume.committed;
-  if (!bridged && resume.committed < image_.version)
+  const bool same = resume.committed == image_.version && resume.image == image_.image;
+  const RefitEntry* bridge = log_.from_base(resume.committed);
+  const bool bridged = bridge != nullptr && bridge->base_image == resume.image;
+  if (!same && !bridged && resume.committed <= image_.version)
     return close(link, "SYNC_AGAIN", "committed moved on during the block sync");
   found->second.stream_from(resume.committed, resume.from, log_, out_);
 }
@@ -278,10 +311,7 @@ void Node::message(LinkId link, const SyncManifest& manifest) {
   const bool had_begun = sync_.gave_up_version();
   sync_.on(manifest, out_, parent_link());
   if (had_begun || !sync_.gave_up_version()) return;
-  // From here on blocks are written over, whatever becomes of this link: this host is of no version and in no refit
-  // until the sync ends.
-  image_ = ImageState{};
-  if (refit_.phase() != RefitNode::Phase::idle) refit_.undone();
+  leave_history();
 }
 
 void Node::message(LinkId link, const SyncDigests& digests) {

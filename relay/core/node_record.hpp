@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "codec/digest.hpp"
 #include "codec/types.hpp"
 
 namespace deltarelay::relay {
@@ -37,7 +38,9 @@ struct NodeRecord {
   std::uint32_t rank = 0;
   NodeState state = NodeState::starting;
   Version committed{};  ///< the version the image wholly holds; 0: none
+  codec::Digest image;  ///< of `committed`: a number alone would be believed of a host that holds another root's version
   Version receiving{};  ///< 0: none
+  codec::Digest target;  ///< of `receiving`, from its END; zero before
   std::uint64_t frames_received = 0;  ///< of `receiving`; a set, so never past frames_total
   std::uint64_t frames_applied = 0;
   std::uint64_t frames_total = 0;  ///< 0 until END is known

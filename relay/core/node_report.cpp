@@ -14,9 +14,11 @@ NodeRecord Node::describe() const {
   record.attach_sequence = (config_.boot_count << 32) | attachments_;
   record.rank = config_.rank;
   record.committed = image_.version;
+  record.image = image_.image;
   record.state = image_open_ ? NodeState::idle : NodeState::starting;
   if (const RefitEntry* refit = current(); refit != nullptr && refit_.phase() != RefitNode::Phase::idle) {
     record.receiving = refit_.version();
+    record.target = refit->target;
     record.frames_received = refit->frame_count;
     record.frames_applied = refit_.frames_applied();
     record.received_bytes = refit->payload_bytes;
@@ -35,8 +37,10 @@ NodeRecord Node::describe() const {
       default:
         record.state = NodeState::receiving;
     }
-    // The root keeps its base until the decision; with END in its log it has all that a prepared node needs.
-    if (config_.is_root && refit->end_record && !refit->decision) record.state = NodeState::prepared;
+    // The root keeps its base until the decision; with END in its log it has all that a prepared node needs. When it was
+    // restarted after the decision, its image may be on the way already.
+    if (config_.is_root && refit->end_record && !refit->decision)
+      record.state = root_.committing() ? NodeState::committing : NodeState::prepared;
   }
   if (sync_.running()) {
     if (sync_.purpose() != BlockSync::Purpose::repair) record.state = NodeState::syncing;
@@ -76,7 +80,7 @@ void Node::report(bool force) {
   NodeRecord self = describe();
   note_trouble(self);
   const bool urgent = reports_.set_self(std::move(self)) || force;
-  if (config_.is_root) root_.evaluate(reports_.all(), next_of_refit(), now_, out_);
+  if (config_.is_root) root_.evaluate(reports_.all(), refit_of_root(), now_, out_);
   if (parent_phase_ != ParentPhase::attached || !reports_.pending() || (!urgent && now_ < report_at_)) return;
   report_at_ = now_ + config_.report_interval;
   while (reports_.pending()) out_.push_back(SendMessage{*parent_link_, Report{reports_.take(report_records_max)}});

@@ -47,6 +47,8 @@ class Reattach {
     failures_ = 0;
   }
   void settled() { passed_over_ = 0; }
+  /// Each candidate was passed over once.
+  [[nodiscard]] bool passed_over_all() const noexcept { return passed_over_ >= candidates_.size(); }
   [[nodiscard]] unsigned failures() const noexcept { return failures_; }
 
  private:

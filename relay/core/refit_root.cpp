@@ -41,6 +41,9 @@ void RefitRoot::on(const PublishRequested& event, Version committed, bool ready,
   if (!policy) return refuse("USAGE", fmt::format("policy \"{}\" is not all, quorum or quorum:SHARE", event.policy));
   const Version floor = std::max(highest_used_, committed);
   const Version version = event.version.value_or(codec::next(floor));
+  if (version > version_max)
+    return refuse("USAGE", fmt::format("version v{} is above v{}, the highest there can be", codec::raw(version),
+                                       codec::raw(version_max)));
   if (version <= floor)
     return refuse("CONFLICT", fmt::format("version v{} is not above v{}, the highest used so far; versions are never used twice",
                                           codec::raw(version), codec::raw(floor)));
@@ -56,8 +59,33 @@ void RefitRoot::on(const PublishRequested& event, Version committed, bool ready,
   publish_request_ = event.request;
   progress_at_ = now;
   progress_ = 0;
-  stop_wanted_ = false;
+  stop_wanted_ = void_ = false;
+  target_.reset();
   out.push_back(SaveManifest{version, committed});
+}
+
+void RefitRoot::open_void(Version orphan, Version base, Instant now, Actions& out) {
+  assert(!busy());
+  highest_used_ = codec::next(std::max({highest_used_, base, orphan}));
+  summary_ = RefitSummary{};
+  summary_.version = highest_used_;
+  summary_.base = base;
+  summary_.phase = Phase::open;
+  summary_.policy = policy_text(policy_);
+  summary_.why = fmt::format("it only ends v{}, which was left open", codec::raw(orphan));
+  summary_.opened = now;
+  publish_request_ = 0;
+  stop_wanted_ = false;
+  void_ = true;
+  target_.reset();
+  out.push_back(SaveManifest{summary_.version, base});
+}
+
+void RefitRoot::note_used(Version version) {
+  // What is far out of reach is no number that a root gave, and must not use up those that are left.
+  constexpr std::uint64_t plausible_step = std::uint64_t{1} << 32;
+  if (version > highest_used_ && codec::raw(version) - codec::raw(highest_used_) <= plausible_step)
+    highest_used_ = std::min(version, version_max);
 }
 
 void RefitRoot::on(const AbortRequested& event, Sequence next, Instant, Actions& out) {
@@ -65,7 +93,7 @@ void RefitRoot::on(const AbortRequested& event, Sequence next, Instant, Actions&
     out.push_back(Answer{event.request, event.version, "NO_SUCH_REFIT", fmt::format("no refit v{} is in flight", codec::raw(event.version))});
     return;
   }
-  if (summary_.phase == Phase::deciding) {
+  if (summary_.phase == Phase::deciding || void_) {
     out.push_back(Answer{event.request, event.version, "CONFLICT", "its decision is already being written; undo it with a rollback"});
     return;
   }
@@ -87,15 +115,17 @@ void RefitRoot::on(const ManifestSaved& event, Instant now, Actions& out) {
     return;
   }
   summary_.phase = Phase::distributing;
+  if (void_) return out.push_back(SealBegin{summary_.version, summary_.base});
   out.push_back(Answer{publish_request_, event.version, "", ""});
   out.push_back(StartEncode{summary_.version, summary_.base, summary_.directory});
   if (stop_wanted_) out.push_back(StopEncode{summary_.version});
 }
 
-void RefitRoot::record_appended(const codec::RecordPtr& record, Instant now) {
+void RefitRoot::record_appended(const codec::RecordPtr& record, Sequence next, Instant now, Actions& out) {
   if (record->header.version != summary_.version) return;
   progress_at_ = now;
   if (!summary_.first_record) summary_.first_record = now;
+  if (void_ && summary_.phase == Phase::distributing) decide(false, next, summary_.why, out);
 }
 
 void RefitRoot::on(const EncodeEnded& event, Sequence next, Instant now, Actions& out) {
@@ -122,8 +152,10 @@ void RefitRoot::count(const std::map<std::string, NodeRecord>& nodes) {
   for (const std::string& name : expected_) {
     auto found = nodes.find(name);
     const bool known = found != nodes.end() && found->second.reachable;
-    const bool committed = known && found->second.committed == summary_.version;
-    const bool prepared = committed || (known && found->second.receiving == summary_.version &&
+    const bool committed =
+        known && target_ && found->second.committed == summary_.version && found->second.image == *target_;
+    const bool prepared = committed || (known && target_ && found->second.receiving == summary_.version &&
+                                        found->second.target == *target_ &&
                                         (found->second.state == NodeState::prepared || found->second.state == NodeState::committing));
     summary_.committed_nodes += committed;
     summary_.prepared_nodes += prepared;
@@ -132,7 +164,10 @@ void RefitRoot::count(const std::map<std::string, NodeRecord>& nodes) {
   }
 }
 
-void RefitRoot::evaluate(const std::map<std::string, NodeRecord>& nodes, Sequence next, Instant now, Actions& out) {
+void RefitRoot::evaluate(const std::map<std::string, NodeRecord>& nodes, const RefitEntry* refit, Instant now,
+                         Actions& out) {
+  const Sequence next = refit != nullptr ? refit->next_sequence() : Sequence{};
+  if (refit != nullptr && refit->end_record) target_ = refit->target;
   if (summary_.phase == Phase::committed && summary_.closed) return;
   if (summary_.phase == Phase::deciding && retry_decision_at_ && now >= *retry_decision_at_)
     return decide(deciding_commit_, next, summary_.why, out);
@@ -190,14 +225,25 @@ void RefitRoot::on(const DecisionSaved& event, Instant now, Actions& out) {
   if (!deciding_commit_) summary_.closed = now;
 }
 
-void RefitRoot::resume(Version version, Version base, std::optional<bool> decision, Sequence next, Instant now, Actions& out) {
+void RefitRoot::presume_aborted(Version version, Version base, Instant now) {
+  summary_ = RefitSummary{};
+  summary_.version = version;
+  summary_.base = base;
+  summary_.phase = Phase::aborted;
+  summary_.why = "the root restarted before the decision";
+  summary_.opened = summary_.decided = summary_.closed = now;
+  summary_.policy = policy_text(policy_);
+  highest_used_ = std::max(highest_used_, version);
+}
+
+void RefitRoot::resume(Version version, Version base, bool decision, Sequence next, Instant now, Actions& out) {
   summary_ = RefitSummary{};
   summary_.version = version;
   summary_.base = base;
   summary_.opened = now;
   summary_.policy = policy_text(policy_);
   highest_used_ = std::max(highest_used_, version);
-  decide(decision.value_or(false), next, decision ? "decided before the root restarted" : "the root restarted before the decision", out);
+  decide(decision, next, "decided before the root restarted", out);
 }
 
 }  // namespace deltarelay::relay

@@ -15,8 +15,12 @@
 #include <vector>
 
 #include "relay/core/actions.hpp"
+#include "relay/core/log_index.hpp"
 
 namespace deltarelay::relay {
+
+/// No version is above: a number that leaves no room would be the last one ever.
+inline constexpr Version version_max{(std::uint64_t{1} << 63) - 1};
 
 /// Who must be prepared before a refit commits.
 struct CommitPolicy {
@@ -50,18 +54,30 @@ class RefitRoot {
   void on(const ManifestSaved& event, Instant now, Actions& out);
   void on(const EncodeEnded& event, Sequence next, Instant now, Actions& out);
   void on(const DecisionSaved& event, Instant now, Actions& out);
-  /// A record was appended to the refit's log.
-  void record_appended(const codec::RecordPtr& record, Instant now);
-  /// Counts the nodes; decides when the policy is met, cannot be met any more, or time is up. `next`: of the log.
-  void evaluate(const std::map<std::string, NodeRecord>& nodes, Sequence next, Instant now, Actions& out);
-  /// A refit that a previous process left open: presumed abort. Or decided: the decision stands.
-  void resume(Version version, Version base, std::optional<bool> decision, Sequence next, Instant now, Actions& out);
+  /// A record was appended to the refit's log. `next`: the one after it.
+  void record_appended(const codec::RecordPtr& record, Sequence next, Instant now, Actions& out);
+  /// Counts the nodes; decides when the policy is met, cannot be met any more, or time is up. `refit`: of the log, null
+  /// when it is not there.
+  void evaluate(const std::map<std::string, NodeRecord>& nodes, const RefitEntry* refit, Instant now, Actions& out);
+  /// A refit that a previous process decided: the decision stands.
+  void resume(Version version, Version base, bool decision, Sequence next, Instant now, Actions& out);
+  /// A refit that a previous process left open.
+  void presume_aborted(Version version, Version base, Instant now);
+  /// Begins and aborts a refit from `base` that changes nothing: to whoever is in an older one it says that this is
+  /// over. REQUIRES !busy().
+  void open_void(Version orphan, Version base, Instant now, Actions& out);
+  /// Somebody holds this version or receives it, so its number is used: after a ledger was lost, the fleet knows better.
+  void note_used(Version version);
 
   [[nodiscard]] const RefitSummary& summary() const noexcept { return summary_; }
   [[nodiscard]] const std::vector<std::string>& expected() const noexcept { return expected_; }
   [[nodiscard]] bool busy() const noexcept {
     return summary_.phase != RefitSummary::Phase::none && summary_.phase != RefitSummary::Phase::committed &&
            summary_.phase != RefitSummary::Phase::aborted;
+  }
+  /// The decision is to commit, and its record is not in the log yet.
+  [[nodiscard]] bool committing() const noexcept {
+    return summary_.phase == RefitSummary::Phase::deciding && deciding_commit_;
   }
   [[nodiscard]] const CommitPolicy& policy() const noexcept { return policy_; }
 
@@ -73,6 +89,8 @@ class RefitRoot {
   std::vector<std::string> expected_;
   Version highest_used_{};
   RefitSummary summary_;
+  std::optional<codec::Digest> target_;  // of the refit's END
+  bool void_ = false;
   std::uint64_t publish_request_ = 0, progress_ = 0;
   Instant progress_at_{};
   bool deciding_commit_ = false, stop_wanted_ = false;

@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <future>
 #include <thread>
 
@@ -85,6 +86,7 @@ HostStoreOptions store_options(const Prepared& prepared) {
   options.apply_threads = config.limits.apply_threads != 0 ? config.limits.apply_threads
                                                            : std::max(1u, std::thread::hardware_concurrency());
   options.is_root = config.role == config::Role::root;
+  options.first_boot = static_cast<std::uint64_t>(std::max<std::time_t>(std::time(nullptr), 0));
   options.log.cache_bytes_max = config.limits.memory_bytes / 4;
   options.note = log_note;
   return options;

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 
@@ -80,6 +81,11 @@ StoreResult<void> HostStore::load_ledger() {
                         options_.state_dir.string(), 0};
   }
   saved_ = record_;
+  if (!*found) {
+    constexpr std::uint64_t boot_count_max = 0xf000'0000;  // it is the high half of a 64-bit number
+    record_.boot_count = std::min(options_.first_boot, boot_count_max);
+    if (options_.is_root) record_.epoch = Epoch{record_.boot_count};
+  }
   record_.mesh = options_.mesh;
   record_.node = options_.node;
   ++record_.boot_count;

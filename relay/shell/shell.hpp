@@ -150,6 +150,7 @@ class Shell {
   void publish_checked(std::uint64_t request, PublishRequested event,
                        codec::Checked<std::shared_ptr<const Export>> checked);
   void perform(const SaveManifest& action);
+  void perform(const SealBegin& action);
   void perform(const StartEncode& action);
   void perform(const StopEncode& action);
   void perform(const SaveDecision& action);

@@ -79,6 +79,18 @@ void Shell::perform(const SaveManifest& action) {
   feed_from_state([this, action]() -> Event { return save_manifest(*parts_.store, action); });
 }
 
+void Shell::perform(const SealBegin& action) {
+  const auto image = parts_.store->image();
+  if (!image) return feed(EncodeEnded{action.version, "IMAGE_REPLACED", "the root's image is not open any more"});
+  codec::RecordHeader header;
+  header.type = codec::RecordType::begin;
+  header.mesh = parts_.store->options().mesh;
+  header.epoch = node_->epoch();
+  header.version = action.version;
+  const auto payload = begin_payload(image->layout(), action.base, node_->image().image).encode();
+  feed(RecordProduced{codec::seal_record(header, payload, parts_.store->signer())});
+}
+
 void Shell::perform(const StartEncode& action) {
   auto found = exports_.find(action.directory);
   if (found == exports_.end())

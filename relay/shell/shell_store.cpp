@@ -23,9 +23,10 @@ void Shell::perform(const AppendRecord& action) {
 }
 
 void Shell::perform(const DropRefit& action) {
-  log_writer_->after([this, version = action.version] {
-    if (auto dropped = parts_.store->log().drop(version); !dropped)
-      note(Note::Level::warn, reason_code(dropped.error()), dropped.error().text());
+  // Forgotten at once, because a record of another refit with its number may be appended next.
+  log_writer_->after([this, files = parts_.store->log().forget(action.version)] {
+    if (auto removed = parts_.store->log().remove(files); !removed)
+      note(Note::Level::warn, reason_code(removed.error()), removed.error().text());
   });
 }
 

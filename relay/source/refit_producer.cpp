@@ -30,6 +30,16 @@ codec::Checked<RefitEstimate> estimate_refit(const codec::BlockReader& read_base
   return RefitEstimate{result->stats, control.payload_bytes.load()};
 }
 
+codec::BeginPayload begin_payload(const codec::Layout& layout, Version base, const codec::Digest& base_image) {
+  codec::BeginPayload begin;
+  begin.base = base;
+  begin.base_image = base_image;
+  begin.layout_digest = layout.digest();
+  begin.block_bytes = layout.block_bytes();
+  begin.total_bytes = layout.total_bytes();
+  return begin;
+}
+
 /// Gives each record the next sequence, seals it and hands it out: one at a time, so that the order is that of the
 /// sequence.
 class RefitProducer::Sealer {
@@ -102,13 +112,7 @@ void RefitProducer::run(const RefitOrder& order) {
   };
   const codec::Layout& layout = *order.source->checkpoint().layout();
   Sealer sealer(*this, order);
-  codec::BeginPayload begin;
-  begin.base = order.base;
-  begin.base_image = order.base_image;
-  begin.layout_digest = layout.digest();
-  begin.block_bytes = layout.block_bytes();
-  begin.total_bytes = layout.total_bytes();
-  sealer.seal(codec::RecordType::begin, begin.encode());
+  sealer.seal(codec::RecordType::begin, begin_payload(layout, order.base, order.base_image).encode());
 
   const codec::RefitInput input{layout, order.read_base, reader_of(*order.source), order.base_digests};
   codec::RefitOptions options;

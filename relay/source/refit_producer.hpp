@@ -32,6 +32,10 @@ struct RefitOrder {
   codec::ContentSigner signer;
 };
 
+/// Of a refit from `base`, whose image has this digest.
+[[nodiscard]] codec::BeginPayload begin_payload(const codec::Layout& layout, Version base,
+                                                const codec::Digest& base_image);
+
 /// What encoding an export would send, without sending it.
 struct RefitEstimate {
   codec::FrameStats stats;

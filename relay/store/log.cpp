@@ -43,8 +43,9 @@ StoreResult<void> RefitLog::write(const codec::RecordPtr& record) {
     if (found == stripes_.end()) return {};
     stripe = found->second;
     const std::uint64_t index = raw(header.sequence);
-    if (index < stripe->written) return {};
-    if (index != stripe->written || index >= stripe->entries.size())
+    if (index < stripe->written || index >= stripe->entries.size() || stripe->entries[index].cached != record)
+      return {};
+    if (index != stripe->written)
       return damaged(store_errc::out_of_order, "write to", directory_, raw(header.sequence));
     auto chosen = segment_for(key, *stripe, raw(header.sequence), record->bytes.size());
     if (!chosen) return chosen.error();
@@ -175,24 +176,26 @@ StoreResult<void> RefitLog::for_each_recovered(const std::function<void(const co
   return {};
 }
 
-StoreResult<void> RefitLog::drop(codec::Version version) {
+std::vector<std::filesystem::path> RefitLog::forget(codec::Version version) {
   std::vector<std::filesystem::path> paths;
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto first = stripes_.lower_bound({version, codec::StripeId{0}});
-    auto last = first;
-    for (; last != stripes_.end() && last->first.first == version; ++last) {
-      for (const auto& segment : last->second->segments) paths.push_back(segment->file.path());
-      std::erase_if(written_in_cache_, [&](const Cached& cached) {
-        if (cached.stripe != last->second) return false;
-        cached_bytes_ -= cached.stripe->entries[cached.index].bytes;
-        return true;
-      });
-    }
-    stripes_.erase(first, last);
+  const std::scoped_lock lock(mutex_);
+  const auto first = stripes_.lower_bound({version, codec::StripeId{0}});
+  auto last = first;
+  for (; last != stripes_.end() && last->first.first == version; ++last) {
+    for (const auto& segment : last->second->segments) paths.push_back(segment->file.path());
+    std::erase_if(written_in_cache_, [&](const Cached& cached) {
+      if (cached.stripe != last->second) return false;
+      cached_bytes_ -= cached.stripe->entries[cached.index].bytes;
+      return true;
+    });
   }
+  stripes_.erase(first, last);
+  return paths;
+}
+
+StoreResult<void> RefitLog::remove(const std::vector<std::filesystem::path>& forgotten) {
   // Newest segment first: a crash half way leaves a prefix, which recovery takes for what it is.
-  for (auto path = paths.rbegin(); path != paths.rend(); ++path)
+  for (auto path = forgotten.rbegin(); path != forgotten.rend(); ++path)
     if (auto done = ops_.remove(*path); !done) return done;
   return {};
 }

@@ -48,21 +48,24 @@ class RefitLog {
 
   /// Errors: out_of_order unless the record has sequence 0 or follows the last one published.
   [[nodiscard]] StoreResult<void> publish(codec::RecordPtr record);
-  /// REQUIRES published, and its predecessors written. After an error the record stays in memory: call again.
-  /// A record whose refit was dropped meanwhile is skipped.
+  /// REQUIRES the very object that was published, and its predecessors written. After an error the record stays in
+  /// memory: call again. One whose refit was forgotten meanwhile is skipped, also when another has taken its place.
   [[nodiscard]] StoreResult<void> write(const codec::RecordPtr& record);
   /// Errors: not_in_log, corrupt, and those of the file system.
   [[nodiscard]] StoreResult<codec::RecordPtr> read(codec::Version version, codec::StripeId stripe, codec::Sequence sequence);
-  /// What was written before this call is durable after it. A failure stays one until the refit is dropped.
+  /// What was written before this call is durable after it. A failure stays one until the refit is forgotten.
   [[nodiscard]] StoreResult<void> sync();
   /// Every record on disk, by version, stripe and sequence. Stops at the first failure to read.
   [[nodiscard]] StoreResult<void> for_each_recovered(const std::function<void(const codec::RecordPtr&)>& fn);
-  [[nodiscard]] StoreResult<void> drop(codec::Version version);
+  /// The refit is not in the log any more, and one of the same version may be published. Its files stay: give them to
+  /// remove() before a record of that one is written.
+  [[nodiscard]] std::vector<std::filesystem::path> forget(codec::Version version);
+  [[nodiscard]] StoreResult<void> remove(const std::vector<std::filesystem::path>& forgotten);
   /// Bytes in segments.
   [[nodiscard]] std::uint64_t bytes() const;
   /// Bytes published but not yet written. They are all in memory: a caller that stops publishing past a bound bounds it.
   [[nodiscard]] std::uint64_t unwritten_bytes() const;
-  /// The oldest refits before `keep_from` whose drop() brings bytes() to `bytes_max`, or all of them if none suffices.
+  /// The oldest refits before `keep_from` whose forget() and remove() bring bytes() to `bytes_max`, or all of them if none suffices.
   [[nodiscard]] std::vector<codec::Version> to_drop(std::uint64_t bytes_max, codec::Version keep_from) const;
   [[nodiscard]] const std::vector<LogCut>& cuts() const noexcept { return cuts_; }
 

@@ -91,7 +91,7 @@ def sized(text):
 
 
 def hello(mesh, node, rank=9, committed=0, image=bytes(16), epoch=0):
-    payload = sized(node) + struct.pack("<QQIQQ", 1, 1 << 32, rank, epoch, committed) + image + struct.pack("<QQ", 0, 0)
+    payload = sized(node) + struct.pack("<QQIQQ", 1, 1 << 32, rank, epoch, committed) + image + struct.pack("<QQQQ", epoch, 0, 0, 0)
     return Record(HELLO, mesh, payload=payload)
 
 

@@ -24,18 +24,16 @@ Fleet::Fleet(std::vector<HostSpec> hosts, std::size_t block_count, std::uint64_t
     : specs_(std::move(hosts)), random_(seed), faults_(faults) {
   Blocks first(block_count);
   for (std::uint64_t& block : first) block = random_();
-  truth_[Version{1}] = first;
-  codec::EndPayload end;
-  end.image = image_digest(first);
-  const RecordPtr end_record = seal(Version{1}, RecordType::end, 0, end.encode());
-  const RecordPtr layout_record = seal(Version{1}, RecordType::layout, 0, {});
+  Host sealer;
+  sealer.image = first;
+  set_first_version(sealer);
   for (const HostSpec& spec : specs_) {
     auto host = std::make_unique<Host>();
     host->spec = spec;
     if (!spec.empty) {
       host->has_image = true;
       host->image = first;
-      host->committed = relay::ImageState{Version{1}, end.image, end_record, layout_record};
+      host->committed = sealer.committed;
     }
     if (spec.parent.empty()) root_ = spec.name;
     hosts_.emplace(spec.name, std::move(host));
@@ -51,18 +49,32 @@ void Fleet::at(Instant when, std::function<void()> what) {
   queue_.push(Scheduled{when, order_++, std::make_shared<std::function<void()>>(std::move(what))});
 }
 
-codec::Digest Fleet::image_digest(const Blocks& blocks) const {
-  std::vector<codec::Digest> table;
-  for (std::uint64_t block : blocks) table.push_back(digest_of_block(block));
-  return codec::digest_of(std::span<const codec::Digest>(table));
+codec::Digest Fleet::remember(const Blocks& blocks) {
+  const codec::Digest digest = digest_of_image(blocks);
+  contents_.emplace(digest, blocks);
+  return digest;
 }
 
-RecordPtr Fleet::seal(Version version, RecordType type, std::uint64_t sequence, std::vector<std::byte> payload) const {
+const Blocks& Fleet::committed_content(const Host& host) const {
+  return contents_.at(host.committed.image);
+}
+
+void Fleet::set_first_version(Host& host) {
+  codec::EndPayload end;
+  end.image = remember(host.image);
+  host.committed = relay::ImageState{Version{1}, end.image, seal(host, Version{1}, RecordType::end, 0, end.encode()),
+                                     seal(host, Version{1}, RecordType::layout, 0, {})};
+  host.highest_used = Version{1};
+  published_[Version{1}] = end.image;
+}
+
+RecordPtr Fleet::seal(const Host& root, Version version, RecordType type, std::uint64_t sequence,
+                      std::vector<std::byte> payload) const {
   codec::RecordHeader header;
   header.type = type;
   header.version = version;
   header.sequence = Sequence{sequence};
-  header.epoch = codec::Epoch{1};
+  header.epoch = root.epoch;
   return codec::seal_record(header, payload, nullptr);
 }
 
@@ -74,7 +86,9 @@ void Fleet::start(Host& host) {
   config.boot_count = ++host.boots;
   config.boot_id = random_();
   config.seed = random_();
-  config.epoch = codec::Epoch{1};
+  if (config.is_root) host.epoch = codec::next(host.epoch);
+  config.epoch = host.epoch;
+  config.highest_used = host.highest_used;
   config.child_window_bytes = 4096;
   config.apply_window_bytes = 4096;
   if (config.is_root)
@@ -88,13 +102,14 @@ void Fleet::start(Host& host) {
   host.sync_table.clear();
   for (const auto& [version, records] : host.log)
     for (const RecordPtr& record : records) host.core->restore(record);
+  if (host.pending) host.core->restore_pending(*host.pending);
   // A restarted host hashes its image first, and its parent is there long before it is done.
   later(host, host.boots == 1 ? Duration(1ms) : Duration(400ms), relay::ImageOpened{host.committed});
 }
 
 void Fleet::tick(const std::string& name) {
   Host& host = *hosts_.at(name);
-  if (!host.spec.parent.empty() && chance(faults_.crash)) crash(name);
+  if (chance(host.spec.parent.empty() ? faults_.crash_root : faults_.crash)) crash(name);
   if (!host.dead) feed(host, relay::Tick{});
   at(now_ + 50ms, [this, name] { tick(name); });
 }
@@ -177,7 +192,30 @@ void Fleet::transmit(Host& from, LinkId id, std::size_t bytes, bool data, std::f
 
 void Fleet::crash(const std::string& name) {
   lose(name);
-  start(*hosts_.at(name));
+  Host& host = *hosts_.at(name);
+  if (host.spec.parent.empty()) cut_log(host);
+  start(host);
+}
+
+/// What was sent, and not yet written when the process died.
+void Fleet::cut_log(Host& root) {
+  if (root.log.empty()) return;
+  auto& [version, records] = *root.log.rbegin();
+  const std::size_t kept = root.synced[version];
+  if (records.size() > kept) records.resize(kept + random_() % (records.size() - kept + 1));
+  if (records.empty()) root.log.erase(version);
+}
+
+void Fleet::wipe_root() {
+  Host& root = *hosts_.at(root_);
+  lose(root_);
+  root.log.clear();
+  root.synced.clear();
+  root.pending.reset();
+  root.boots += 1000;
+  root.epoch = codec::Epoch{codec::raw(root.epoch) + 1000};  // of the clock, by which every life begins above the last
+  set_first_version(root);
+  start(root);
 }
 
 void Fleet::lose(const std::string& name) {
@@ -209,13 +247,13 @@ void Fleet::check(const Host& host) {
       (record.frames_applied > record.frames_total || record.frames_received > record.frames_total))
     violation_ = host.spec.name + ": progress past 100 %";
   if (record.state != NodeState::idle && record.state != NodeState::prepared) return;
-  if (raw(record.committed) == 0 || host.damaged_at_rest) return;
+  if (host.damaged_at_rest) return;
   // The root keeps its base until the decision, so its PREPARED speaks of its log and its image is still the base.
   const bool holds_new = record.state == NodeState::prepared && !host.spec.parent.empty();
   const Version version = holds_new ? record.receiving : record.committed;
-  auto truth = truth_.find(version);
-  if (truth == truth_.end()) return;  // aborted, and the news is still on its way
-  if (host.image != truth->second)
+  if (raw(version) == 0) return;
+  auto content = contents_.find(holds_new ? record.target : record.image);
+  if (content == contents_.end() || host.image != content->second)
     violation_ = host.spec.name + " says it holds v" + std::to_string(raw(version)) + " and does not";
 }
 
@@ -225,11 +263,13 @@ const relay::Node& Fleet::node(const std::string& host) const {
 
 bool Fleet::holds(const std::string& host, Version version) const {
   const Host& h = *hosts_.at(host);
-  return h.committed.version == version && h.core->image().version == version && h.image == truth_.at(version);
+  const codec::Digest& digest = published_.at(version);
+  return h.committed.version == version && h.core->image().version == version && h.core->image().image == digest &&
+         h.image == contents_.at(digest);
 }
 
 bool Fleet::all_at(Version version) const {
-  return truth_.count(version) != 0 &&
+  return published_.count(version) != 0 &&
          std::all_of(specs_.begin(), specs_.end(), [&](const HostSpec& spec) { return holds(spec.name, version); });
 }
 

@@ -31,7 +31,8 @@ struct HostSpec {
 
 struct Faults {
   double cut_link = 0;       ///< chance per message that its link is cut instead
-  double crash = 0;          ///< chance per tick that a host (never the root) crashes and restarts
+  double crash = 0;          ///< chance per tick that a host other than the root crashes and restarts
+  double crash_root = 0;     ///< the same for the root, which loses the end of its log unless that was synced
 };
 
 class Fleet {
@@ -39,12 +40,14 @@ class Fleet {
   Fleet(std::vector<HostSpec> hosts, std::size_t block_count, std::uint64_t seed, Faults faults = {});
   ~Fleet();
 
-  /// Root, once it is at the newest version: publish content in which `changed` blocks differ from the newest version. Returns the version it will have.
+  /// Root, once it can: publish content in which `changed` blocks differ from its image. Returns the version it will have.
   Version publish(std::size_t changed);
   void abort(Version version);
   /// Runs until `done` holds or `limit` of virtual time has passed. True when it holds.
   bool run_until(const std::function<bool()>& done, relay::Duration limit);
   void crash(const std::string& host);
+  /// The root restarts without ledger and log: its image is version 1 of a new history.
+  void wipe_root();
   /// It dies and is not started again.
   void lose(const std::string& host);
   /// An operator asks this host to verify itself and all below it. Over: host's node().verify_over().
@@ -58,6 +61,7 @@ class Fleet {
   void stop_faults() { faults_ = {}; }
 
   [[nodiscard]] const relay::Node& node(const std::string& host) const;
+  /// Every host holds the content that was published last under this number.
   [[nodiscard]] bool all_at(Version version) const;
   [[nodiscard]] bool holds(const std::string& host, Version version) const;
   [[nodiscard]] Instant now() const noexcept { return now_; }
@@ -89,12 +93,17 @@ class Fleet {
   void cut(const LinkPtr& link, const std::string& why);
   void transmit(Host& from, relay::LinkId link, std::size_t bytes, bool data, std::function<void(Host&, relay::LinkId)> deliver);
   void apply(Host& host, relay::LogPosition position);
-  void produce(Version version, std::size_t next_block);
-  void produce_end(Version version);
+  void produce(Host& host, std::uint64_t generation, Version version, std::size_t next_change);
+  void produce_end(Host& host, Version version);
   void check(const Host& host);
   [[nodiscard]] bool is_wanted(const Host& host, std::uint64_t block, std::uint64_t value, bool in_flight) const;
-  codec::RecordPtr seal(Version version, codec::RecordType type, std::uint64_t sequence, std::vector<std::byte> payload) const;
-  [[nodiscard]] codec::Digest image_digest(const Blocks& blocks) const;
+  void produce_begin(Host& host, Version version, Version base);
+  void cut_log(Host& root);
+  void set_first_version(Host& host);
+  [[nodiscard]] const Blocks& committed_content(const Host& host) const;
+  codec::RecordPtr seal(const Host& root, Version version, codec::RecordType type, std::uint64_t sequence,
+                        std::vector<std::byte> payload) const;
+  codec::Digest remember(const Blocks& blocks);
   [[nodiscard]] bool chance(double p) { return p > 0 && std::uniform_real_distribution<double>(0, 1)(random_) < p; }
 
   struct Scheduled {
@@ -107,8 +116,10 @@ class Fleet {
   std::vector<HostSpec> specs_;
   std::map<std::string, std::unique_ptr<Host>> hosts_;
   std::string root_;
-  std::map<Version, Blocks> truth_;
-  std::map<Version, std::vector<std::size_t>> changes_;
+  std::map<codec::Digest, Blocks> contents_;  // by digest of the image: what a host says, it must hold
+  std::map<Version, codec::Digest> published_;
+  std::map<std::pair<Version, codec::Epoch>, codec::Digest> targets_;
+  std::vector<std::size_t> changes_;  // of the refit that is being encoded
   std::map<std::pair<std::string, std::string>, relay::Duration> latency_;
   std::map<std::pair<std::string, Version>, Instant> first_applied_;
   std::map<Version, Instant> end_produced_;
@@ -118,7 +129,6 @@ class Fleet {
   Instant now_{};
   std::uint64_t order_ = 0, links_made_ = 0;
   bool encode_stopped_ = false;
-  Version last_published_{};
   std::string violation_;
 };
 

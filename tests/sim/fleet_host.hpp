@@ -19,6 +19,12 @@ inline codec::Digest digest_of_block(std::uint64_t value) {
   return codec::digest_of(std::as_bytes(std::span(&value, 1)));
 }
 
+inline codec::Digest digest_of_image(const Blocks& blocks) {
+  std::vector<codec::Digest> table;
+  for (std::uint64_t block : blocks) table.push_back(digest_of_block(block));
+  return codec::digest_of(std::span<const codec::Digest>(table));
+}
+
 struct Piece {
   std::uint64_t block = 0, value = 0;
 };
@@ -50,7 +56,11 @@ struct Fleet::Host {
   bool has_image = false;
   relay::ImageState committed;
   std::map<Version, std::vector<codec::RecordPtr>> log;
+  std::map<Version, std::size_t> synced;  ///< root: records that a crash cannot take
   std::uint64_t boots = 0;
+  codec::Epoch epoch{};
+  Version highest_used{};
+  std::optional<relay::PendingRefit> pending;
 
   std::unique_ptr<relay::Node> core;
   bool dead = false;

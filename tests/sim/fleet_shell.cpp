@@ -23,20 +23,26 @@ using relay::NodeState;
 // ------------------------------------------------------------------------------------------------ root
 
 Version Fleet::publish(std::size_t changed) {
-  const Version base = truth_.rbegin()->first;
-  const Version version = codec::next(std::max(base, last_published_));
-  last_published_ = version;
-  const relay::Node& root = *hosts_.at(root_)->core;
-  const bool ready = run_until(
-      [&] { return root.image().version == base && root.refit_node().phase() == relay::RefitNode::Phase::idle; }, 60s);
+  Host& root = *hosts_.at(root_);
+  const auto can = [&] {
+    using Phase = relay::RefitSummary::Phase;
+    const Phase phase = root.core->refit().phase;
+    const bool ended = phase == Phase::none || phase == Phase::committed || phase == Phase::aborted;
+    return ended && raw(root.core->image().version) != 0 &&
+           root.core->refit_node().phase() == relay::RefitNode::Phase::idle;
+  };
+  const bool ready = run_until(can, 60s);
   if (!ready && violation_.empty()) violation_ = "the root is not ready to publish";
-  Blocks blocks = truth_.at(base);
+  Blocks blocks = committed_content(root);
   std::set<std::size_t> places;
   while (places.size() < changed) places.insert(random_() % blocks.size());
   for (std::size_t place : places) blocks[place] = random_();
-  truth_[version] = blocks;
-  changes_[version] = {places.begin(), places.end()};
-  feed(*hosts_.at(root_), relay::PublishRequested{1, "export", version, "all"});
+  changes_ = {places.begin(), places.end()};
+  const codec::Digest target = remember(blocks);
+  feed(root, relay::PublishRequested{1, "export", std::nullopt, "all"});
+  const Version version = root.core->refit().version;
+  published_[version] = target;
+  targets_[{version, root.epoch}] = target;
   return version;
 }
 
@@ -48,25 +54,33 @@ void Fleet::verify(const std::string& name) {
   feed(*hosts_.at(name), relay::VerifyRequested{3, true});
 }
 
-void Fleet::produce(Version version, std::size_t next_block) {
-  Host& host = *hosts_.at(root_);
-  const std::vector<std::size_t>& changed = changes_.at(version);
-  if (encode_stopped_) return feed(host, relay::EncodeEnded{version, "", ""});
-  if (next_block == changed.size()) return produce_end(version);
-  const std::size_t block = changed[next_block];
-  const RecordPtr frame =
-      seal(version, RecordType::frame, host.log[version].size(), encode({{block, truth_.at(version)[block]}}));
-  feed(host, relay::RecordProduced{frame});
-  at(now_ + 1ms, [this, version, next_block] { produce(version, next_block + 1); });
+void Fleet::produce_begin(Host& host, Version version, Version base) {
+  codec::BeginPayload begin;
+  begin.base = base;
+  begin.block_bytes = codec::block_bytes_default;
+  begin.base_image = host.committed.image;
+  feed(host, relay::RecordProduced{seal(host, version, RecordType::begin, 0, begin.encode())});
 }
 
-void Fleet::produce_end(Version version) {
-  Host& host = *hosts_.at(root_);
+void Fleet::produce(Host& host, std::uint64_t generation, Version version, std::size_t next_change) {
+  if (host.generation != generation) return;
+  if (encode_stopped_) return feed(host, relay::EncodeEnded{version, "", ""});
+  if (next_change == changes_.size()) return produce_end(host, version);
+  const std::size_t block = changes_[next_change];
+  const std::uint64_t value = contents_.at(published_.at(version))[block];
+  feed(host, relay::RecordProduced{
+                 seal(host, version, RecordType::frame, host.log[version].size(), encode({{block, value}}))});
+  at(now_ + 1ms, [this, &host, generation, version, next_change] {
+    produce(host, generation, version, next_change + 1);
+  });
+}
+
+void Fleet::produce_end(Host& host, Version version) {
   codec::EndPayload end;
-  end.frame_count = changes_.at(version).size();
-  end.image = image_digest(truth_.at(version));
+  end.frame_count = changes_.size();
+  end.image = published_.at(version);
   end_produced_[version] = now_;
-  feed(host, relay::RecordProduced{seal(version, RecordType::end, host.log[version].size(), end.encode())});
+  feed(host, relay::RecordProduced{seal(host, version, RecordType::end, host.log[version].size(), end.encode())});
   feed(host, relay::EncodeEnded{version, "", ""});
 }
 
@@ -75,7 +89,7 @@ void Fleet::produce_end(Version version) {
 void Fleet::apply(Host& host, relay::LogPosition position) {
   const RecordPtr record = host.log.at(position.version).at(raw(position.sequence));
   relay::FrameApplied event{position.version, position.sequence, 0, 0, {}, "", ""};
-  const Blocks& base = truth_.at(host.committed.version);
+  const Blocks& base = committed_content(host);
   for (const Piece& piece : decode(record->payload())) {
     std::uint64_t& block = host.image[piece.block];
     if (block == piece.value) {
@@ -93,11 +107,13 @@ void Fleet::apply(Host& host, relay::LogPosition position) {
 
 bool Fleet::is_wanted(const Host& host, std::uint64_t block, std::uint64_t value, bool in_flight) const {
   if (!host.sync_table.empty()) return host.sync_table[block] == digest_of_block(value);
-  if (truth_.at(host.committed.version)[block] == value) return true;
+  if (raw(host.committed.version) == 0) return false;
+  if (committed_content(host)[block] == value) return true;
   const relay::RefitNode& refit = host.core->refit_node();
-  auto target = truth_.find(refit.version());
-  return in_flight && refit.phase() != relay::RefitNode::Phase::undoing && target != truth_.end() &&
-         target->second[block] == value;
+  const relay::RefitEntry* entry = host.core->log().find(refit.version());
+  if (!in_flight || refit.phase() == relay::RefitNode::Phase::undoing || entry == nullptr) return false;
+  auto target = targets_.find({entry->version, entry->begun});
+  return target != targets_.end() && contents_.at(target->second)[block] == value;
 }
 
 void Fleet::perform(Host& host, const relay::Action& action) {
@@ -106,6 +122,7 @@ void Fleet::perform(Host& host, const relay::Action& action) {
     assert(end);
     RecordPtr layout = host.sync_layout ? host.sync_layout : host.committed.layout_record;
     host.committed = relay::ImageState{end_record->header.version, end->image, end_record, layout};
+    host.epoch = std::max(host.epoch, end_record->header.epoch);
     later(host, delay_, relay::CommitSaved{host.committed, "", ""});
   };
   if (const auto* a = std::get_if<relay::ConnectTo>(&action)) return connect(host, a->peer);
@@ -132,15 +149,16 @@ void Fleet::perform(Host& host, const relay::Action& action) {
   }
   if (const auto* a = std::get_if<relay::DropRefit>(&action)) {
     host.log.erase(a->version);
+    host.synced.erase(a->version);
     return;
   }
   if (const auto* a = std::get_if<relay::ApplyRecord>(&action)) return apply(host, a->position);
   if (const auto* a = std::get_if<relay::SyncImage>(&action))
-    return later(host, 2ms, relay::ImageSynced{a->version, image_digest(host.image), "", ""});
+    return later(host, 2ms, relay::ImageSynced{a->version, digest_of_image(host.image), "", ""});
   if (const auto* a = std::get_if<relay::SaveCommit>(&action)) return commit(a->end_record, 2ms);
   if (const auto* a = std::get_if<relay::CompareWithBase>(&action)) {
     relay::BaseCompared event{a->version, {}, "", ""};
-    const Blocks& base = truth_.at(host.committed.version);
+    const Blocks& base = committed_content(host);
     for (std::size_t i = 0; i < base.size(); ++i)
       if (host.image[i] != base[i]) event.differing.push_back(i);
     return later(host, 3ms, event);
@@ -149,7 +167,7 @@ void Fleet::perform(Host& host, const relay::Action& action) {
     host.sync_end = a->end_record;
     host.sync_layout = a->layout_record;
     host.sync_table.clear();
-    if (!std::exchange(host.has_image, true)) host.image.assign(truth_.begin()->second.size(), 0);
+    if (!std::exchange(host.has_image, true)) host.image.assign(contents_.begin()->second.size(), 0);
     host.committed = relay::ImageState{};  // the image is not a version any more
     return later(host, 3ms, relay::SyncPrepared{a->end_record->header.version});
   }
@@ -175,7 +193,7 @@ void Fleet::perform(Host& host, const relay::Action& action) {
     return at(now_ + 20ms, [this, &host, attempt = a->attempt, generation = host.generation] {
       if (host.generation != generation) return;
       relay::ImageVerified event{attempt, {}};
-      const Blocks& truth = truth_.at(host.committed.version);
+      const Blocks& truth = committed_content(host);
       for (std::size_t i = 0; i < truth.size(); ++i)
         if (host.image[i] != truth[i]) event.result.damaged.push_back({"block", i});
       event.result.damaged_blocks = event.result.damaged.size();
@@ -193,7 +211,7 @@ void Fleet::perform(Host& host, const relay::Action& action) {
     relay::SyncDigests message;
     message.digests = host.sync_table;
     if (message.digests.empty())
-      for (std::uint64_t block : truth_.at(host.committed.version)) message.digests.push_back(digest_of_block(block));
+      for (std::uint64_t block : committed_content(host)) message.digests.push_back(digest_of_block(block));
     return perform(host, relay::SendMessage{a->link, message});
   }
   if (const auto* a = std::get_if<relay::SendSyncBlocks>(&action)) {
@@ -208,28 +226,33 @@ void Fleet::perform(Host& host, const relay::Action& action) {
     if (!pieces.empty()) perform(host, relay::SendMessage{a->link, relay::SyncBlocks{encode(pieces)}});
     return later(host, 1ms, event);
   }
-  if (const auto* a = std::get_if<relay::SaveManifest>(&action))
+  if (const auto* a = std::get_if<relay::SaveManifest>(&action)) {
+    host.pending = relay::PendingRefit{a->version, a->base, std::nullopt};
+    host.highest_used = a->version;
     return later(host, 1ms, relay::ManifestSaved{a->version, "", ""});
+  }
+  if (const auto* a = std::get_if<relay::SealBegin>(&action)) {
+    return at(now_ + 1ms, [this, &host, action = *a, generation = host.generation] {
+      if (host.generation == generation) produce_begin(host, action.version, action.base);
+    });
+  }
   if (const auto* a = std::get_if<relay::StartEncode>(&action)) {
     encode_stopped_ = false;
-    codec::BeginPayload begin;
-    begin.base = a->base;
-    begin.block_bytes = codec::block_bytes_default;
-    begin.base_image = image_digest(truth_.at(a->base));
-    const RecordPtr record = seal(a->version, RecordType::begin, 0, begin.encode());
-    at(now_ + 1ms, [this, version = a->version, record] {
-      feed(*hosts_.at(root_), relay::RecordProduced{record});
-      produce(version, 0);
+    return at(now_ + 1ms, [this, &host, action = *a, generation = host.generation] {
+      if (host.generation != generation) return;
+      produce_begin(host, action.version, action.base);
+      produce(host, generation, action.version, 0);
     });
-    return;
   }
   if (std::get_if<relay::StopEncode>(&action) != nullptr) {
     encode_stopped_ = true;
     return;
   }
   if (const auto* a = std::get_if<relay::SaveDecision>(&action)) {
-    if (!a->commit) truth_.erase(a->version);
-    const RecordPtr record = seal(a->version, a->commit ? RecordType::commit : RecordType::abort, raw(a->sequence), {});
+    host.pending->decision = a->commit;
+    host.synced[a->version] = host.log.at(a->version).size();
+    const auto type = a->commit ? RecordType::commit : RecordType::abort;
+    const RecordPtr record = seal(host, a->version, type, raw(a->sequence), {});
     return later(host, 2ms, relay::DecisionSaved{record, "", ""});
   }
 }

@@ -14,6 +14,33 @@ std::vector<HostSpec> tree_of_empty_hosts() {
   for (HostSpec& host : hosts) host.empty = !host.parent.empty();
   return hosts;
 }
+
+bool idle(const Fleet& fleet) {
+  for (const auto& [name, record] : fleet.node("R").records())
+    if (record.state != relay::NodeState::idle) return false;
+  return true;
+}
+
+bool commits(Fleet& fleet, Version version) {
+  const bool all = fleet.run_until([&] { return fleet.all_at(version); }, 600s);
+  if (!all) MESSAGE(fleet.violation(), "\n", fleet.describe());
+  return all;
+}
+
+/// The root may die before it has decided: then the refit is over, and an operator publishes again.
+void publish_until_committed(Fleet& fleet, std::size_t changed) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const Version version = fleet.publish(changed);
+    const auto ended = [&] {
+      const relay::RefitSummary& refit = fleet.node("R").refit();
+      const bool aborted = refit.phase == relay::RefitSummary::Phase::aborted || refit.version != version;
+      return fleet.all_at(version) || (aborted && fleet.node("R").image().version != version);
+    };
+    if (!fleet.run_until(ended, 600s)) FAIL(fleet.violation(), "\n", fleet.describe());
+    if (fleet.all_at(version)) return;
+  }
+  FAIL("20 refits in a row were aborted");
+}
 }  // namespace
 
 TEST_SUITE("sim/fleet") {
@@ -75,6 +102,82 @@ TEST_SUITE("sim/fleet") {
     const Version version = fleet.publish(100);
     fleet.damage("D", 99);
     CHECK(fleet.run_until([&] { return fleet.all_at(version); }, 120s));
+  }
+
+  TEST_CASE("a root that crashes before its decision aborts the refit, and whoever was in it goes back by itself") {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      CAPTURE(seed);
+      Fleet fleet(tree(), 300, seed);
+      const Version version = fleet.publish(200);
+      REQUIRE(fleet.run_until([&] { return fleet.first_applied("D", version).has_value(); }, 10s));
+      fleet.crash("R");  // with the end of its log, which may be all of it
+      CHECK(fleet.node("R").refit().phase == relay::RefitSummary::Phase::none);
+      const auto back = [&] {
+        return fleet.all_at(Version{1}) && idle(fleet) && fleet.node("D").records().at("D").receiving == Version{};
+      };
+      CHECK(fleet.run_until(back, 60s));
+      CHECK(commits(fleet, fleet.publish(20)));
+      CHECK(fleet.violation() == "");
+    }
+  }
+
+  TEST_CASE("a root without its ledger gives no number twice that anybody has, and the fleet follows its image") {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      CAPTURE(seed);
+      Fleet fleet(tree(), 150, seed);
+      REQUIRE(commits(fleet, fleet.publish(20)));
+      REQUIRE(commits(fleet, fleet.publish(20)));
+      fleet.wipe_root();
+      CHECK(fleet.run_until([&] { return fleet.all_at(Version{1}); }, 60s));
+      CHECK(fleet.publish(20) > Version{3});
+      CHECK(commits(fleet, fleet.node("R").refit().version));
+      CHECK(fleet.violation() == "");
+    }
+  }
+
+  TEST_CASE("a number that a root without its ledger does use twice is never taken for the other content") {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      CAPTURE(seed);
+      Fleet fleet(tree(), 150, seed);
+      const Version version = fleet.publish(50);
+      // At any time of the refit: nodes may be in it, prepared or committed.
+      (void)fleet.run_until([&, until = fleet.now() + seed * 5ms] { return fleet.now() >= until; }, 10s);
+      for (const char* host : {"A", "B", "C", "D"}) fleet.lose(host);
+      fleet.wipe_root();
+      REQUIRE(fleet.run_until([&] { return fleet.node("R").image().version == Version{1}; }, 10s));
+      CHECK(fleet.publish(50) == version);  // nobody is there to tell it
+      for (const char* host : {"A", "B", "C", "D"}) fleet.crash(host);
+      CHECK(commits(fleet, version));
+      CHECK(fleet.violation() == "");
+    }
+  }
+
+  TEST_CASE("crashes of the root too, and cut links: no host is ever at what it does not say") {
+    for (std::uint64_t seed = 100; seed < 300; ++seed) {
+      CAPTURE(seed);
+      Fleet fleet(seed % 2 == 0 ? tree() : tree_of_empty_hosts(), 150, seed, Faults{0.002, 0.002, 0.002});
+      for (int i = 0; i < 3; ++i) publish_until_committed(fleet, 60);
+      CHECK(fleet.violation() == "");
+    }
+  }
+
+  TEST_CASE("a root that loses its ledger under crashes and cut links: the fleet ends at its content") {
+    for (std::uint64_t seed = 100; seed < 300; ++seed) {
+      CAPTURE(seed);
+      Fleet fleet(tree(), 150, seed, Faults{0.002, 0.002, 0.001});
+      for (int i = 0; i < 2; ++i) publish_until_committed(fleet, 60);
+      (void)fleet.publish(60);
+      (void)fleet.run_until([&, until = fleet.now() + (seed % 60) * 5ms] { return fleet.now() >= until; }, 10s);
+      if (seed % 3 == 0)
+        for (const char* host : {"A", "B", "C", "D"}) fleet.lose(host);
+      fleet.wipe_root();
+      if (seed % 3 == 0) {
+        (void)fleet.publish(60);  // a number that others may have used
+        for (const char* host : {"A", "B", "C", "D"}) fleet.crash(host);
+      }
+      for (int i = 0; i < 2; ++i) publish_until_committed(fleet, 60);
+      CHECK(fleet.violation() == "");
+    }
   }
 
   TEST_CASE("crashes and cut links lose nothing, whatever the seed") {

@@ -55,7 +55,7 @@ std::vector<Message> samples() {
   hello.node = "hel-02";
   hello.boot_id = 1;
   hello.committed = Version{5};
-  hello.resume = LogPosition{Version{6}, Sequence{17}};
+  hello.resume = {LogPosition{Version{6}, Sequence{17}}, Epoch{4}};
   out.push_back(hello);
   Welcome welcome;
   welcome.node = "hel-01";
@@ -64,7 +64,7 @@ std::vector<Message> samples() {
   out.push_back(Heartbeat{});
   out.push_back(Report{{sample_record(), NodeRecord{}}});
   out.push_back(AskAgain{LogPosition{Version{6}, Sequence{3}}});
-  out.push_back(Resume{Version{6}, LogPosition{Version{7}, Sequence{0}}});
+  out.push_back(Resume{Version{6}, hello.image, {LogPosition{Version{7}, Sequence{0}}, Epoch{5}}});
   out.push_back(Closing{"RANK", "not above this node"});
   out.push_back(SyncManifestRequest{});
   out.push_back(SyncManifest{{std::byte{1}, std::byte{2}}, {std::byte{3}}});

@@ -1,83 +1,10 @@
 // One node against hand-made events: what it says of itself, and when.
-#include "relay/core/node.hpp"
-
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include "tests/relay/core/node_events.hpp"
 
 using namespace deltarelay::relay;
 using namespace std::chrono_literals;
-
-namespace {
-
-Node relay_node() {
-  NodeConfig config;
-  config.name = "leaf";
-  config.rank = 2;
-  config.candidates = {{"mid", "10.0.0.1:7443"}};
-  return Node(config);
-}
-
-template <class T>
-const T* find(const Actions& actions) {
-  for (const Action& action : actions)
-    if (const T* found = std::get_if<T>(&action)) return found;
-  return nullptr;
-}
-
-const Hello* hello_in(const Actions& actions) {
-  for (const Action& action : actions)
-    if (const auto* sent = std::get_if<SendMessage>(&action))
-      if (const auto* hello = std::get_if<Hello>(&sent->message)) return hello;
-  return nullptr;
-}
-
-ImageState image_at(std::uint64_t version) {
-  ImageState image;
-  image.version = Version{version};
-  image.image.bytes.fill(std::byte{5});
-  return image;
-}
-
-std::vector<std::byte> record_of(Version version, deltarelay::codec::RecordType type) {
-  deltarelay::codec::RecordHeader header;
-  header.type = type;
-  header.version = version;
-  return deltarelay::codec::seal_record(header, {}, nullptr)->bytes;
-}
-
-using deltarelay::codec::RecordType;
-
-FrameReceived sealed(std::uint64_t version, std::uint64_t sequence, RecordType type,
-                     deltarelay::codec::Bytes payload = {}) {
-  deltarelay::codec::RecordHeader header;
-  header.type = type;
-  header.version = Version{version};
-  header.sequence = Sequence{sequence};
-  return {LinkId{1}, deltarelay::codec::seal_record(header, payload, nullptr)};
-}
-
-FrameReceived begin_of(std::uint64_t version, std::uint64_t base) {
-  deltarelay::codec::BeginPayload begin;
-  begin.base = Version{base};
-  begin.base_image = image_at(base).image;
-  begin.block_bytes = 1u << 20;
-  return sealed(version, 0, RecordType::begin, begin.encode());
-}
-
-void attach(Node& node, Instant& now, Mode mode) {
-  Actions dialled;
-  for (int i = 0; i < 10 && find<ConnectTo>(dialled) == nullptr; ++i) dialled = node.handle(Tick{}, now += 1s);
-  REQUIRE(find<ConnectTo>(dialled) != nullptr);
-  (void)node.handle(LinkUp{LinkId{1}, "mid", true}, now);
-  Welcome welcome;
-  welcome.node = "mid";
-  welcome.rank = 1;
-  welcome.mode = mode;
-  (void)node.handle(MessageArrived{LinkId{1}, welcome}, now);
-}
-
-}  // namespace
 
 TEST_SUITE("relay/core/node") {
   TEST_CASE("a host that does not know yet what it holds greets nobody") {

@@ -29,6 +29,11 @@ struct Mesh {
   }
   /// Opens (again) the host's state; its image directory is NAME/image.
   [[nodiscard]] std::unique_ptr<HostStore> open(const std::string& name, bool is_root = false) const {
+    auto store = HostStore::open(options(name, is_root), signer->verifier(), is_root ? signer : std::nullopt);
+    if (!store) FAIL(store.error().text());
+    return std::move(*store);
+  }
+  [[nodiscard]] HostStoreOptions options(const std::string& name, bool is_root, std::uint64_t first_boot = 0) const {
     HostStoreOptions options;
     options.state_dir = directory.path / name / "state";
     options.image_dir = directory.path / name / "image";
@@ -36,9 +41,8 @@ struct Mesh {
     options.mesh = id;
     options.block_bytes = block_bytes;
     options.is_root = is_root;
-    auto store = HostStore::open(options, signer->verifier(), is_root ? signer : std::nullopt);
-    if (!store) FAIL(store.error().text());
-    return std::move(*store);
+    options.first_boot = first_boot;
+    return options;
   }
 
   TemporaryDirectory directory;
