@@ -1,5 +1,7 @@
 #include "config/map_reader.hpp"
 
+#include "config/nearest_name.hpp"
+
 namespace deltarelay::config {
 namespace {
 

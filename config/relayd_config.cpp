@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/map_reader.hpp"
+#include "config/nearest_name.hpp"
 
 namespace deltarelay::config {
 namespace {

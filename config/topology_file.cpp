@@ -6,6 +6,7 @@
 
 #include "config/map_reader.hpp"
 #include "config/name_range.hpp"
+#include "config/nearest_name.hpp"
 
 namespace deltarelay::config {
 namespace {

@@ -48,11 +48,6 @@ struct YamlNode::Entry {
 /// The whole file, at most yaml_bytes_max of it; nothing and a finding if it cannot be read or is larger.
 [[nodiscard]] std::optional<std::string> read_yaml_file(const std::filesystem::path& file, Findings& findings);
 
-/// The one of `known` that `word` was probably meant to be; empty if none is near.
-[[nodiscard]] std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& known);
-/// ` (did you mean "NAME"?)`, or nothing.
-[[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
-
 /// The text in double quotes, shortened and with control characters made visible: for messages.
 [[nodiscard]] std::string shown(std::string_view text);
 

@@ -240,22 +240,6 @@ TEST_SUITE("config/yaml_doc") {
     CHECK(findings_of(": 1\n").find("a key is missing before ':'") != std::string::npos);
   }
 
-  TEST_CASE("the nearest known name is found within two edits and half of its length") {
-    const std::vector<std::string_view> known{"uplink", "downlink", "name", "rtt", "max_children"};
-    CHECK(nearest_name("upllink", known) == "uplink");
-    CHECK(nearest_name("uplnik", known) == "uplink");
-    CHECK(nearest_name("nmae", known) == "name");
-    CHECK(nearest_name("max_childs", known).empty());
-    CHECK(nearest_name("max_childrn", known) == "max_children");
-    CHECK(nearest_name("rt", known) == "rtt");
-    CHECK(nearest_name("x", known).empty());
-    CHECK(nearest_name("", known).empty());
-    CHECK(nearest_name("rates", known).empty());
-    CHECK(nearest_name(std::string(65, 'u'), known).empty());
-    CHECK(did_you_mean("upllink", known) == " (did you mean \"uplink\"?)");
-    CHECK(did_you_mean("colour", known).empty());
-  }
-
   TEST_CASE("text in messages is quoted, shortened between characters, and without control characters") {
     CHECK(shown("abc") == "\"abc\"");
     CHECK(shown("a\nb\x1b") == "\"a\\x0ab\\x1b\"");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "relay/admin/documents.hpp"
+#include "tools/relayctl/socket_trouble.hpp"
 
 namespace deltarelay::relayctl {
 namespace {
@@ -67,7 +68,7 @@ class Exchange {
     io_.run();  // the cancelled operation still refers to our locals
     result_.error = make_error(ExitCode::timed_out, fmt::format("no answer from relayd at {}", path_.string()),
                                fmt::format("{} took longer than {} ms", step, timeout_.count()),
-                               "a longer --timeout, or systemctl status relayd");
+                               "a longer --timeout; the end of relayd's log says what it is busy with");
     return false;
   }
 
@@ -80,17 +81,8 @@ class Exchange {
     const asio::local::stream_protocol::endpoint endpoint(path_.native());
     if (!within_deadline("connecting", failed, [&](auto done) { socket_.async_connect(endpoint, done); })) return false;
     if (!failed) return true;
-    if (failed == asio::error::try_again) {
-      unreachable("too many callers are waiting to be let in", "again in a moment");
-    } else if (failed == boost::system::errc::no_such_file_or_directory) {
-      unreachable("no such file", "relayd --config FILE, or --socket PATH when it listens elsewhere");
-    } else if (failed == boost::system::errc::connection_refused) {
-      unreachable("nobody listens on this socket", "relayd --config FILE");
-    } else if (failed == boost::system::errc::permission_denied) {
-      unreachable("permission denied", "sudo, or membership of the socket's group");
-    } else {
-      unreachable(failed.message(), "--socket PATH of a running relayd");
-    }
+    SocketTrouble trouble = socket_trouble(failed, path_);
+    unreachable(std::move(trouble.why), std::move(trouble.try_next));
     return false;
   }
 
@@ -122,7 +114,8 @@ class Exchange {
     const bool ended = failed == http::error::end_of_stream || failed == http::error::partial_message ||
                        failed == asio::error::connection_reset || failed == asio::error::broken_pipe;
     if (ended) {
-      unreachable("it closed the connection before it had answered", "systemctl status relayd: it may be restarting");
+      unreachable("it closed the connection before it had answered",
+                  "again in a moment: it may be restarting; if not, see the end of its log");
     } else {
       result_.error = make_error(ExitCode::failed, fmt::format("cannot read the answer of {}", path_.string()),
                                  failed.message(), "--socket PATH of a running relayd");

@@ -11,6 +11,7 @@
 #include "config/units.hpp"
 #include "tools/relayctl/checkpoint_diff.hpp"
 #include "tools/relayctl/checkpoint_text.hpp"
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/synthetic/generator.hpp"
 #include "tools/synthetic/trainer.hpp"
@@ -85,7 +86,7 @@ void add_make(CLI::App& group, Context& context) {
            options->make.dtype = text == "bf16" ? DType::BF16 : text == "f16" ? DType::F16 : DType::F32;
          },
          "of the matrices: bf16, f16 or f32")
-      ->check(CLI::IsMember({"bf16", "f16", "f32"}))
+      ->check(one_of({"bf16", "f16", "f32"}))
       ->default_str("bf16");
   add_output_options(*sub, options->make.shards, options->make.keep_masters);
   add_threads(*sub, options->make.threads);

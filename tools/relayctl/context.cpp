@@ -2,10 +2,11 @@
 #include "tools/relayctl/context.hpp"
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <map>
 #include <utility>
 
+#include "relay/admin/documents.hpp"
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/humanize.hpp"
 
 namespace deltarelay::relayctl {
@@ -61,6 +62,7 @@ std::string Context::paint(Style style, std::string_view text) const {
 }
 
 void Context::print(std::string_view text) const {
+  answered = answered || !text.empty();
   std::fwrite(text.data(), 1, text.size(), out);
 }
 
@@ -87,6 +89,11 @@ std::string error_line(std::string_view what, std::string_view why, std::string_
 }
 
 int Context::fail(ExitCode code, std::string_view what, std::string_view why, std::string_view try_next) const {
+  if (json() && !answered) {
+    const relay::admin::ErrorDocument document{std::string(what), std::string(why), std::string(try_next),
+                                               to_int(code)};
+    print(relay::admin::indented_json(relay::admin::to_json(document)));
+  }
   std::fflush(out);
   write_line(err, error_line(what, why, try_next));
   return to_int(code);
@@ -99,21 +106,17 @@ void add_global_options(CLI::App& app, Context& context) {
                                                            {"name", OutputFormat::name}};
   // Inherited by the commands added later, so the global options may follow the command's name.
   app.fallthrough();
-  app.add_option("--socket", context.socket, "Unix socket of the local relayd")->capture_default_str();
+  app.add_option("--socket", context.socket, "Unix socket of the local relayd")
+      ->type_name("PATH")
+      ->capture_default_str();
   auto* addr = app.add_option("--addr", context.addr, "HOST:PORT of a remote relayd, instead of the socket");
   app.add_option("--cert", context.cert, "client certificate for --addr")->needs(addr);
   app.add_option("--key", context.key, "private key for --addr")->needs(addr);
   app.add_option("--ca", context.ca, "certificate authority for --addr");
   app.add_option_function<std::string>(
-         "-o,--output",
-         [&context](const std::string& text) {
-           const auto known = formats.find(text);
-           if (known == formats.end()) {
-             throw CLI::ValidationError("--output", "\"" + text + "\" is none of text, wide, json and name");
-           }
-           context.format = known->second;
-         },
+         "-o,--output", [&context](const std::string& text) { context.format = formats.at(text); },
          "text, wide, json or name")
+      ->check(one_of({"text", "wide", "json", "name"}))
       ->type_name("FORMAT")
       ->default_str("text");
   app.add_option_function<std::string>(
@@ -136,41 +139,8 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_flag("-v,--verbose", context.verbose, "say more on stderr");
 }
 
-namespace {
-/// "relayctl cert issue --help" when it was `cert issue` that could not be read.
-std::string help_of_what_was_typed(const CLI::App& app) {
-  std::string text = app.get_name();
-  for (auto typed = app.get_subcommands(); !typed.empty(); typed = typed.front()->get_subcommands()) {
-    text += " " + typed.front()->get_name();
-  }
-  return text + " --help";
-}
-}  // namespace
-
 void command(CLI::App& sub, Context& context, std::function<int()> run) {
   sub.callback([&context, run = std::move(run)] { context.action = run; });
-}
-
-int run_command_line(CLI::App& app, Context& context, int argc, const char* const* argv) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
-  } catch (const CLI::ParseError& wrong) {
-    return context.fail(ExitCode::usage, "cannot read the command line", wrong.what(), help_of_what_was_typed(app));
-  }
-  if (!context.action) {
-    return context.fail(ExitCode::usage, "no command given", "relayctl needs to be told what to do", "relayctl --help");
-  }
-  try {
-    const int code = context.action();
-    if (std::fflush(context.out) != 0) {
-      return context.fail(ExitCode::failed, "cannot write the result", "stdout was closed or is full", "");
-    }
-    return code;
-  } catch (const std::exception& escaped) {
-    return context.fail(ExitCode::failed, "this command ended early", escaped.what(), "the same command with -v");
-  }
 }
 
 }  // namespace deltarelay::relayctl

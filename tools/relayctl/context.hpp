@@ -62,7 +62,8 @@ struct Context {
   Surroundings surroundings;
   std::FILE* out = stdout;
   std::FILE* err = stderr;
-  std::function<int()> action;  ///< what the command line asked for; set by command()
+  mutable bool answered = false;  ///< something is on stdout already; what is said of it is no document of its own
+  std::function<int()> action;    ///< what the command line asked for; set by command()
 
   [[nodiscard]] bool json() const { return format == OutputFormat::json; }
   [[nodiscard]] bool wide() const { return format == OutputFormat::wide; }
@@ -83,7 +84,8 @@ struct Context {
 
   /// Prints `error: WHAT: WHY. Try: WHAT NEXT` on stderr and returns the code as the command's result:
   /// `return context.fail(ExitCode::invalid, "cannot read /srv/a", "no such directory", "check the path");`
-  /// No full stop at the end of the parts; an empty `why` or `try_next` is left out.
+  /// No full stop at the end of the parts; an empty `why` or `try_next` is left out. With -o json the same goes to
+  /// stdout as a document, unless the command has answered there: a reader of JSON never has to take the line apart.
   int fail(ExitCode code, std::string_view what, std::string_view why, std::string_view try_next) const;
 };
 
@@ -95,9 +97,6 @@ void add_global_options(CLI::App& app, Context& context);
 /// Makes `run` what happens when the command line names `sub`; its result is the exit code.
 /// The action runs after the whole line is parsed, so every global option is known.
 void command(CLI::App& sub, Context& context, std::function<int()> run);
-
-/// Parses the line and runs its action. Exceptions end here, as `failed`.
-int run_command_line(CLI::App& app, Context& context, int argc, const char* const* argv);
 
 /// `error: WHAT: WHY. Try: WHAT NEXT`, without a line end.
 [[nodiscard]] std::string error_line(std::string_view what, std::string_view why, std::string_view try_next);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/daemon.hpp"
 #include "tools/relayctl/fleet_commands.hpp"
 #include "tools/relayctl/joined.hpp"
@@ -188,7 +189,7 @@ void add_look_commands(CLI::App& app, Context& context, Pace& pace) {
 
   CLI::App* health = app.add_subcommand("health", "Coded checks; exit 0 when all is well, 10 for WARN, 11 for ERR");
   health->add_option("detail", options->detail, "the word `detail`: also what to do about each")
-      ->check(CLI::IsMember({"detail"}));
+      ->check(one_of({"detail"}));
   on_command(*health, context, pace, options, health_view);
 
   CLI::App* tree = app.add_subcommand("tree", "Who is attached to whom and how far each node is");
@@ -203,9 +204,11 @@ void add_look_commands(CLI::App& app, Context& context, Pace& pace) {
   nodes
       ->add_option("--state", options->state,
                    "STARTING, IDLE, SYNCING, RECEIVING, PREPARED, COMMITTING, FAILED or unreachable")
-      ->check(
-          CLI::IsMember({"STARTING", "IDLE", "SYNCING", "RECEIVING", "PREPARED", "COMMITTING", "FAILED", "unreachable"},
-                        CLI::ignore_case));
+      ->check([](const std::string& text) {
+        static const auto check =
+            one_of({"starting", "idle", "syncing", "receiving", "prepared", "committing", "failed", "unreachable"});
+        return check(lower(text));
+      });
   on_command(*nodes, context, pace, options, nodes_view);
 
   CLI::App* node = app.add_subcommand("node", "The page of one node");

@@ -11,6 +11,7 @@
 #include "tools/relayctl/bench_commands.hpp"
 #include "tools/relayctl/cert_commands.hpp"
 #include "tools/relayctl/checkpoint_commands.hpp"
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/completion_command.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/relayctl/delta_commands.hpp"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/topology_file.hpp"
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/relayctl/plan_text.hpp"
 #include "topology/cost.hpp"
@@ -84,7 +85,7 @@ void add_plan_commands(CLI::App& app, Context& context) {
   CLI::App* show_command = plan->add_subcommand("show", "Show who feeds whom, and what a refit is predicted to take");
   show_command->add_option("FILE", options->file, "topology.yaml")->required();
   show_command->add_option("--as", options->as, "tree, dot or json; by default a summary and the tree")
-      ->check(CLI::IsMember({"tree", "dot", "json"}));
+      ->check(one_of({"tree", "dot", "json"}));
   command(*show_command, context, [&context, options] { return show(context, *options); });
 }
 

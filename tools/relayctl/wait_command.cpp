@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tools/relayctl/arguments.hpp"
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/daemon.hpp"
 #include "tools/relayctl/fleet_commands.hpp"
 #include "tools/relayctl/humanize.hpp"
@@ -79,15 +80,9 @@ void add_wait_command(CLI::App& app, Context& context, Pace& pace) {
   auto options = std::make_shared<WaitOptions>();
   CLI::App* sub = app.add_subcommand("wait", "Wait until the fleet is so far; exit 5 when time is up");
   sub->add_option_function<std::string>(
-         "GOAL",
-         [options](const std::string& text) {
-           const auto known = goals.find(text);
-           if (known == goals.end()) {
-             throw CLI::ValidationError("GOAL", "\"" + text + "\" is none of committed, converged and healthy");
-           }
-           options->awaited.goal = known->second;
-         },
+         "GOAL", [options](const std::string& text) { options->awaited.goal = goals.at(text); },
          "committed: the root decided; converged: every node holds it; healthy: no check complains")
+      ->check(one_of({"committed", "converged", "healthy"}))
       ->required();
   auto* version = add_version_argument(*sub, "--version", options->awaited.version,
                                        "this one or a later; by default the one in flight, else what is committed");

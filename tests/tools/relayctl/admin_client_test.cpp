@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -45,6 +47,50 @@ class FixedAnswer {
  private:
   int listener_;
   std::thread thread_;
+};
+
+/// A socket that is bound and never listens: what a daemon that was killed leaves behind.
+class DeadSocket {
+ public:
+  explicit DeadSocket(const std::filesystem::path& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    REQUIRE(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+  DeadSocket(const DeadSocket&) = delete;
+  DeadSocket& operator=(const DeadSocket&) = delete;
+  ~DeadSocket() { ::close(socket_); }
+
+ private:
+  int socket_;
+};
+
+/// While it lives, root is nobody: modes of files mean something. For other users nothing changes.
+class WithoutPrivileges {
+ public:
+  WithoutPrivileges() : root_(::geteuid() == 0), groups_(static_cast<std::size_t>(::getgroups(0, nullptr))) {
+    if (!root_) return;
+    group_ = ::getegid();
+    REQUIRE(::getgroups(static_cast<int>(groups_.size()), groups_.data()) >= 0);
+    REQUIRE(::setgroups(0, nullptr) == 0);
+    REQUIRE(::setegid(nobody) == 0);
+    REQUIRE(::seteuid(nobody) == 0);
+  }
+  WithoutPrivileges(const WithoutPrivileges&) = delete;
+  WithoutPrivileges& operator=(const WithoutPrivileges&) = delete;
+  ~WithoutPrivileges() {
+    if (!root_) return;
+    CHECK(::seteuid(0) == 0);
+    CHECK(::setegid(group_) == 0);
+    CHECK(::setgroups(groups_.size(), groups_.data()) == 0);
+  }
+
+ private:
+  static constexpr id_t nobody = 65534;
+  bool root_;
+  gid_t group_ = 0;
+  std::vector<gid_t> groups_;
 };
 
 ClientError error_of(const ClientResult& result) {
@@ -114,16 +160,48 @@ TEST_SUITE("relayctl/admin_client") {
     const ClientError missing = error_of(AdminClient(path, 20s).get("/v1/status"));
     CHECK(missing.exit_code == ExitCode::unreachable);
     CHECK(missing.what == "cannot reach relayd at " + path.string());
-    CHECK(missing.why == "no such file");
     CHECK(error_line(missing.what, missing.why, missing.try_next) ==
           "error: cannot reach relayd at " + path.string() +
-              ": no such file. Try: relayd --config FILE, or --socket PATH when it listens elsewhere");
+              ": no such file, so relayd does not run or listens elsewhere. Try: start relayd, or --socket PATH, as "
+              "admin.socket in relayd.yaml has it");
+    const ClientError no_directory = error_of(AdminClient(directory / "none" / "admin.sock", 20s).get("/v1/status"));
+    CHECK(no_directory.exit_code == ExitCode::unreachable);
+    CHECK(contains(no_directory.why, "no directory " + (directory / "none").string()));
     std::ofstream(directory / "file") << "x";
     const ClientError no_socket = error_of(AdminClient(directory / "file", 20s).get("/v1/status"));
     CHECK(no_socket.exit_code == ExitCode::unreachable);
-    CHECK(no_socket.why == "nobody listens on this socket");
+    CHECK(no_socket.why == "this file is no socket");
+    const ClientError inside_file = error_of(AdminClient(directory / "file" / "admin.sock", 20s).get("/v1/status"));
+    CHECK(inside_file.why == "a part of the path is no directory");
+    const DeadSocket dead(path);
+    const ClientError ended = error_of(AdminClient(path, 20s).get("/v1/status"));
+    CHECK(ended.exit_code == ExitCode::unreachable);
+    CHECK(ended.why == "nobody listens on this socket: its relayd has ended");
+    CHECK(contains(ended.try_next, "start relayd again"));
     const ClientError too_long = error_of(AdminClient(directory / std::string(200, 'a'), 20s).get("/v1/status"));
     CHECK(too_long.exit_code == ExitCode::unreachable);
+  }
+
+  TEST_CASE("a socket that may not be used says who may") {
+    TemporaryDirectory directory;
+    const auto path = directory / "admin.sock";
+    std::filesystem::permissions(path.parent_path(), std::filesystem::perms(0755));
+    const DeadSocket socket(path);
+    const auto ask_with_mode = [&](unsigned mode, const std::filesystem::path& of) {
+      std::filesystem::permissions(of, std::filesystem::perms(mode));
+      const WithoutPrivileges ordinary;
+      return error_of(AdminClient(path, 20s).get("/v1/status"));
+    };
+    const ClientError owner_only = ask_with_mode(0400, path);
+    CHECK(owner_only.exit_code == ExitCode::unreachable);
+    CHECK(owner_only.why == "permission denied: only its owner may use this socket");
+    CHECK(contains(owner_only.try_next, "admin.mode"));
+    const ClientError group_only = ask_with_mode(0060, path);
+    CHECK(contains(group_only.why, "permission denied: only its owner and the group "));
+    CHECK(contains(group_only.try_next, "as a member of the group "));
+    const ClientError no_way_in = ask_with_mode(0600, path.parent_path());
+    CHECK(no_way_in.why == "permission denied: a directory on the way may not be entered");
+    std::filesystem::permissions(path.parent_path(), std::filesystem::perms(0700));  // or it could not be removed
   }
 
   TEST_CASE("a daemon that accepts and says nothing is exit code 5 after the time-out") {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/context.hpp"
 #include "tools/relayctl/fleet_commands.hpp"
 #include "tools/relayctl/pace.hpp"
