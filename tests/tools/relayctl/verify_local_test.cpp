@@ -133,6 +133,10 @@ TEST_SUITE("tools/relayctl/verify_local") {
     }
     const Said damaged = verify(other.image, other.state, true);
     CHECK(damaged.code == 3);
-    CHECK(damaged.out.empty());
+    CHECK(damaged.err.find("error: ") == 0);
+    const auto document = parsed(damaged);
+    CHECK(document.at("schema").as_string() == "deltarelay.error/1");
+    CHECK(document.at("exit_code").to_number<int>() == 3);
+    CHECK(verify(other.image, other.state, true, false).out.empty());
   }
 }
