@@ -41,7 +41,7 @@ void Node::on(const LinkUp& event) {
   Hello hello;
   hello.node = config_.name;
   hello.boot_id = config_.boot_id;
-  hello.attach_sequence = (config_.boot_count << 32) | attachments_;
+  hello.attach_sequence = first_of_boot(config_.boot_count) + attachments_;
   hello.rank = config_.rank;
   hello.epoch = epoch_;
   hello.committed = image_.version;

@@ -29,11 +29,16 @@ enum class NodeState : std::uint8_t {
 };
 [[nodiscard]] const char* state_name(NodeState state) noexcept;
 
+/// Above every number of earlier starts of a node, as long as its boot count is: for what grows within one start.
+[[nodiscard]] constexpr std::uint64_t first_of_boot(std::uint64_t boot_count) noexcept {
+  return boot_count << 20;  // boot counts are milliseconds of a clock, or few
+}
+
 struct NodeRecord {
   std::string name;
   std::string parent;  ///< actual parent; empty for the root
   std::uint64_t boot_id = 0;
-  std::uint64_t attach_sequence = 0;  ///< boot count in the high half, attachments of that boot in the low half
+  std::uint64_t attach_sequence = 0;  ///< first_of_boot() and the attachments since
   std::uint64_t report_sequence = 0;
   std::uint32_t rank = 0;
   NodeState state = NodeState::starting;

@@ -11,7 +11,7 @@ NodeRecord Node::describe() const {
   record.name = config_.name;
   record.parent = parent_phase_ == ParentPhase::attached ? parent_ : std::string{};
   record.boot_id = config_.boot_id;
-  record.attach_sequence = (config_.boot_count << 32) | attachments_;
+  record.attach_sequence = first_of_boot(config_.boot_count) + attachments_;
   record.rank = config_.rank;
   record.committed = image_.version;
   record.image = image_.image;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "relay/core/actions.hpp"
+#include "relay/core/node_record.hpp"
 #include "relay/core/reports.hpp"
 
 namespace deltarelay::relay {
@@ -37,7 +38,7 @@ class VerifyRound {
     Instant heard{};
   };
 
-  VerifyRound(std::string self, std::uint64_t boot_count) : self_(std::move(self)), serial_(boot_count << 32) {}
+  VerifyRound(std::string self, std::uint64_t boot_count) : self_(std::move(self)), serial_(first_of_boot(boot_count)) {}
 
   /// Whoever can be reached now is waited for; whoever is lost already is not.
   void begin(const VerifyOrder& order, const Reports& reports, Instant now, Actions& out);

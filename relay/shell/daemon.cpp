@@ -5,6 +5,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -86,7 +87,8 @@ HostStoreOptions store_options(const Prepared& prepared) {
   options.apply_threads = config.limits.apply_threads != 0 ? config.limits.apply_threads
                                                            : std::max(1u, std::thread::hardware_concurrency());
   options.is_root = config.role == config::Role::root;
-  options.first_boot = static_cast<std::uint64_t>(std::max<std::time_t>(std::time(nullptr), 0));
+  const auto clock = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  options.first_boot = static_cast<std::uint64_t>(std::max<std::int64_t>(clock.count(), 0));
   options.log.cache_bytes_max = config.limits.memory_bytes / 4;
   options.note = log_note;
   return options;

@@ -82,7 +82,7 @@ StoreResult<void> HostStore::load_ledger() {
   }
   saved_ = record_;
   if (!*found) {
-    constexpr std::uint64_t boot_count_max = 0xf000'0000;  // it is the high half of a 64-bit number
+    constexpr std::uint64_t boot_count_max = std::uint64_t{1} << 42;  // first_of_boot() has room above it
     record_.boot_count = std::min(options_.first_boot, boot_count_max);
     if (options_.is_root) record_.epoch = Epoch{record_.boot_count};
   }

@@ -65,8 +65,8 @@ struct HostStoreOptions {
   std::uint32_t block_bytes = 0;
   unsigned apply_threads = 1;
   bool is_root = false;
-  /// Where boot count and epoch begin without a ledger: seconds since 1970, so that they are above those of a life whose
-  /// ledger was lost. Both grow by one a start, slower than the clock.
+  /// Where boot count and epoch begin without a ledger: milliseconds since 1970, so that they are above those of a life
+  /// whose ledger was lost, be it a moment ago. Both grow by one a start, slower than the clock.
   std::uint64_t first_boot = 0;
   LogLimits log;
   /// What an operator may want to read and no event tells. Called from any thread that uses the store.

@@ -14,7 +14,7 @@ NodeRecord sample_record() {
   record.name = "hel-02";
   record.parent = "hel-01";
   record.boot_id = 7;
-  record.attach_sequence = (3ull << 32) | 1;
+  record.attach_sequence = first_of_boot(3) + 1;
   record.report_sequence = 12;
   record.rank = 2;
   record.state = NodeState::failed;
@@ -31,7 +31,7 @@ NodeRecord sample_record() {
 VerifyResult sample_result() {
   VerifyResult result;
   result.node = "hel-02";
-  result.serial = (3ull << 32) | 9;
+  result.serial = first_of_boot(3) + 9;
   result.state = VerifyState::damaged;
   result.version = Version{41};
   result.checked_bytes = 1ull << 40;

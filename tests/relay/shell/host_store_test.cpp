@@ -25,13 +25,13 @@ Start start_at(const Mesh& mesh, const std::string& name, std::uint64_t clock, b
 TEST_SUITE("relay/shell/host_store") {
   TEST_CASE("a life whose ledger was lost is followed by one with higher numbers, whatever the first one counted") {
     const Mesh mesh;
-    constexpr std::uint64_t clock = 1'700'000'000;
+    constexpr std::uint64_t clock = 1'700'000'000'000;
     Start last;
     for (std::uint64_t start = 0; start < 5; ++start) last = start_at(mesh, "root", clock + start, true);
     CHECK(last.boot_count == clock + 5);
     CHECK(last.epoch == Epoch{clock + 5});
     std::filesystem::remove_all(mesh.directory.path / "root" / "state");
-    const Start next = start_at(mesh, "root", clock + 10, true);  // no start takes less than a second
+    const Start next = start_at(mesh, "root", clock + 10, true);  // no start takes less than a millisecond
     CHECK(next.boot_count > last.boot_count);
     CHECK(next.epoch > last.epoch);
   }
@@ -41,7 +41,8 @@ TEST_SUITE("relay/shell/host_store") {
     const Start first = start_at(mesh, "relay", UINT64_MAX, false);
     CHECK(first.epoch == Epoch{});
     CHECK(first.boot_count > 0);
-    CHECK(first.boot_count < UINT32_MAX);
+    CHECK(first_of_boot(first.boot_count) > first.boot_count);
+    CHECK(first_of_boot(first.boot_count + 1'000'000) > first_of_boot(first.boot_count));
     CHECK(start_at(mesh, "relay", 0, false).boot_count == first.boot_count + 1);
   }
 }
