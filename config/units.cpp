@@ -186,7 +186,12 @@ Parsed<double> parse_percent(std::string_view text) {
   const auto value = parse_decimal(in_percent ? text.substr(0, text.size() - 1) : text);
   if (!value) return BadValue{"is not a share; write for example 95% or 0.95"};
   const double share = in_percent ? *value / 100 : *value;
-  if (share > 1) return BadValue{"is more than 100%"};
+  if (share > 1) {
+    const std::string meant(text);
+    return BadValue{in_percent || share > 100
+                        ? "is more than 100%"
+                        : "is more than 100%; for " + meant + " in a hundred write " + meant + "%"};
+  }
   return std::round(share * 1e9) / 1e9;  // what share_text() can say
 }
 

@@ -28,7 +28,6 @@ using Clock = std::chrono::system_clock;
 namespace fs = std::filesystem;
 
 constexpr int ca_valid_days = 3650;
-constexpr int valid_days_max = 3650;
 
 void must(bool condition) {
   if (!condition) throw std::bad_alloc();

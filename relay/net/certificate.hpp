@@ -18,10 +18,12 @@ namespace deltarelay::relay::net {
 /// Writes ca.key, ca.crt, content.key and content.pub into `dir`, which is made if it is not there.
 [[nodiscard]] codec::Checked<void> init_ca(const std::filesystem::path& dir, const std::string& mesh);
 
+inline constexpr int valid_days_max = 3650;
+
 struct CertificateOrder {
   std::string node;
   Role role = Role::relay;
-  int valid_days = 365;
+  int valid_days = 365;  ///< 1 to valid_days_max
   /// Start of validity; by default an hour before now, for hosts whose clocks lag.
   std::optional<std::chrono::system_clock::time_point> valid_from;
 };

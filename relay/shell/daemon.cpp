@@ -197,6 +197,7 @@ Prepared prepare_daemon(const std::filesystem::path& config_file) {
 
 int run_daemon(Prepared prepared) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a failed write, as a full disk is
   set_up_logging(*prepared.config);
   const std::filesystem::path config_file = prepared.config->file;
   auto store = HostStore::open(store_options(prepared), *prepared.verifier, prepared.signer);

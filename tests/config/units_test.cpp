@@ -148,7 +148,8 @@ TEST_SUITE("config/units") {
     CHECK(parse_percent("100%").value() == 1.0);
     CHECK(parse_percent("1").value() == 1.0);
     CHECK(why(parse_percent("101%")) == "is more than 100%");
-    CHECK(why(parse_percent("95")) == "is more than 100%");
+    CHECK(why(parse_percent("95")) == "is more than 100%; for 95 in a hundred write 95%");
+    CHECK(why(parse_percent("101")) == "is more than 100%");
     for (const std::string text : {"", "%", "95 %", "-1%", "1e-2", "nan", "95%%", ".95"}) {
       CAPTURE(text);
       CHECK(contains(why(parse_percent(text)), "is not a share"));

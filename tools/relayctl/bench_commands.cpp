@@ -10,6 +10,7 @@
 #include "tools/bench/trained_pair.hpp"
 #include "tools/relayctl/bench_codec.hpp"
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/count_option.hpp"
 #include "tools/synthetic/model.hpp"
 
 namespace deltarelay::relayctl {
@@ -66,10 +67,8 @@ void add_bench_commands(CLI::App& app, Context& context) {
       ->delimiter(',')
       ->type_name("SHARE,...")
       ->default_str("1%,3%,5%");
-  sub->add_option("--seed", options->seed, "of the checkpoint; same seed, same payload")->capture_default_str();
-  sub->add_option("--threads", options->threads, "measure on so many cores at once; rates stay per core")
-      ->check(CLI::Range(1U, 256U))
-      ->capture_default_str();
+  add_count(*sub, "--seed", options->seed, {}, "of the checkpoint; same seed, same payload");
+  add_count(*sub, "--threads", options->threads, {1, 256}, "measure on so many cores at once; rates stay per core");
   sub->add_option_function<std::string>(
          "--seconds", [options](const std::string& text) { options->seconds = parse_seconds(text); },
          "how long to measure each change, such as 5s; three rounds at least")

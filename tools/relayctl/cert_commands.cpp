@@ -14,6 +14,7 @@
 #include "relay/net/certificate.hpp"
 #include "relay/net/certificate_check.hpp"
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/count_option.hpp"
 #include "tools/relayctl/failures.hpp"
 #include "tools/relayctl/humanize.hpp"
 #include "tools/relayctl/table.hpp"
@@ -30,7 +31,7 @@ constexpr auto expires_soon = std::chrono::hours(24 * 30);
 
 struct CertOptions {
   std::string directory, mesh, ca, node, role = "relay", out, file, cert, key;
-  int days = 365;
+  unsigned days = 365;
 };
 
 std::string time_text(Clock::time_point at, bool utc) {
@@ -138,7 +139,7 @@ int issue(const Context& context, const CertOptions& options) {
   net::CertificateOrder order;
   order.node = options.node;
   order.role = *role;
-  order.valid_days = options.days;
+  order.valid_days = static_cast<int>(options.days);
   if (auto made = net::issue(options.ca, order, options.out); !made)
     return fail(context, "cannot issue a certificate for \"" + options.node + "\"", made.error());
   const fs::path dir = options.out;
@@ -214,7 +215,7 @@ void add_cert_commands(CLI::App& app, Context& context) {
   issue_command->add_option("--node", options->node, "name of the node, as in topology.yaml")->required();
   issue_command->add_option("--role", options->role, "root, relay, operator or observer")->capture_default_str();
   issue_command->add_option("--out", options->out, "directory for node.crt and node.key")->required();
-  issue_command->add_option("--days", options->days, "validity")->capture_default_str();
+  add_count(*issue_command, "--days", options->days, {1, net::valid_days_max}, "validity");
   command(*issue_command, context, [&context, options] { return issue(context, *options); });
 
   CLI::App* inspect_command = cert->add_subcommand("inspect", "Show what a certificate says");

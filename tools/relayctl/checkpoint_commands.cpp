@@ -13,6 +13,9 @@
 #include "tools/relayctl/checkpoint_text.hpp"
 #include "tools/relayctl/command_line.hpp"
 #include "tools/relayctl/context.hpp"
+#include "tools/relayctl/count_option.hpp"
+#include "tools/relayctl/failures.hpp"
+#include "tools/relayctl/interruption.hpp"
 #include "tools/synthetic/generator.hpp"
 #include "tools/synthetic/trainer.hpp"
 #include "tools/synthetic/workers.hpp"
@@ -21,24 +24,31 @@ namespace deltarelay::relayctl {
 namespace {
 
 using codec::Checked;
-using codec::errc;
 using codec::Failure;
 
-/// Which exit code and which way out a refusal means.
-int report(const Context& context, const std::string& what, const Failure& failure) {
-  using boost::system::errc::file_exists;
-  using boost::system::errc::invalid_argument;
+bool about_masters(const Failure& failure) {
+  using codec::errc;
+  return failure.code == errc::base_digest_mismatch ||
+         (failure.code == errc::tensor_size_mismatch && failure.where.ends_with(".masters"));
+}
+
+/// How `make` and `step` end when they cannot: refusals that only they know, and those of every command.
+int end_without(const Context& context, const std::string& directory, const Failure& failure) {
+  using namespace boost::system::errc;
+  const std::string what = "cannot make checkpoint " + directory;
+  if (failure.code == make_error_code(operation_canceled)) return Interruption::end(context, what);
   if (failure.code == make_error_code(file_exists))
     return context.fail(ExitCode::precondition, what, failure.text(), "another directory, or remove that one first");
   if (failure.code == make_error_code(invalid_argument))
-    return context.fail(ExitCode::usage, what, failure.text(), "a smaller value; --help names the options");
-  if (failure.code == errc::io_error)
-    return context.fail(ExitCode::failed, what, failure.text(), "check the path, the permissions and the free space");
-  if (failure.code == errc::file_changed)
-    return context.fail(ExitCode::failed, what, failure.text(), "again when nothing else writes to it");
-  if (failure.code == errc::base_digest_mismatch || failure.code == errc::tensor_size_mismatch)
+    return context.fail(ExitCode::usage, what, failure.where + ": " + failure.why, "a smaller " + failure.where);
+  if (about_masters(failure))
     return context.fail(ExitCode::invalid, what, failure.text(), "remove the masters to have them drawn anew");
-  return context.fail(ExitCode::invalid, what, failure.text(), "relayctl checkpoint info DIR on each directory");
+  return fail(context, what, failure);
+}
+
+void tell_cleared(const Context& context, const std::vector<std::filesystem::path>& cleared) {
+  for (const std::filesystem::path& path : cleared)
+    context.note("note: removed " + path.string() + ", which a run that was killed had left");
 }
 
 int print_json(const Context& context, const boost::json::object& document) {
@@ -48,14 +58,14 @@ int print_json(const Context& context, const boost::json::object& document) {
 
 void add_threads(CLI::App& sub, unsigned& threads) {
   threads = synthetic::default_threads();
-  sub.add_option("--threads", threads, "worker threads; the result does not depend on it")
-      ->check(CLI::Range(1U, 64U))
-      ->capture_default_str();
+  add_count(sub, "--threads", threads, {1, 64}, "worker threads; the result does not depend on it");
 }
 
 void add_output_options(CLI::App& sub, std::optional<std::size_t>& shards, bool& keep_masters) {
-  sub.add_option("--shards", shards, "number of shard files")->check(CLI::Range(1, 100'000));
-  sub.add_flag("!--no-masters", keep_masters, "do not keep FP32 masters in DIR.masters (the next step draws them)");
+  add_count(sub, "--shards", shards, {1, 100'000}, "number of shard files");
+  sub.add_flag_callback(
+      "--no-masters", [&keep_masters] { keep_masters = false; },
+      "do not keep FP32 masters in DIR.masters (the next step draws them)");
 }
 
 void add_make(CLI::App& group, Context& context) {
@@ -78,7 +88,7 @@ void add_make(CLI::App& group, Context& context) {
          "of all tensors, such as 256MiB")
       ->type_name("SIZE")
       ->required();
-  sub->add_option("--seed", options->make.seed, "same seed and size, same bytes")->required();
+  add_count(*sub, "--seed", options->make.seed, {}, "same seed and size, same bytes")->required()->default_str("");
   sub->add_option_function<std::string>(
          "--dtype",
          [options](const std::string& text) {
@@ -91,8 +101,11 @@ void add_make(CLI::App& group, Context& context) {
   add_output_options(*sub, options->make.shards, options->make.keep_masters);
   add_threads(*sub, options->make.threads);
   command(*sub, context, [&context, options] {
+    const Interruption interruption;
+    options->make.stop = &interruption.flag();
     const auto made = synthetic::make_checkpoint(options->directory, options->make);
-    if (!made) return report(context, "cannot make checkpoint " + options->directory, made.error());
+    if (!made) return end_without(context, options->directory, made.error());
+    tell_cleared(context, made->cleared);
     if (context.json()) return print_json(context, make_json(options->directory, *made, options->make));
     if (!context.quiet) context.print(make_text(options->directory, *made, options->make));
     return to_int(ExitCode::ok);
@@ -120,12 +133,15 @@ void add_step(CLI::App& group, Context& context) {
          "share of the elements whose bits change, such as 3% (or 0.03)")
       ->type_name("SHARE")
       ->required();
-  sub->add_option("--seed", options->step.seed, "of the updates")->required();
+  add_count(*sub, "--seed", options->step.seed, {}, "of the updates")->required()->default_str("");
   add_output_options(*sub, options->step.shards, options->step.keep_masters);
   add_threads(*sub, options->step.threads);
   command(*sub, context, [&context, options] {
+    const Interruption interruption;
+    options->step.stop = &interruption.flag();
     const auto made = synthetic::step_checkpoint(options->from, options->directory, options->step);
-    if (!made) return report(context, "cannot make checkpoint " + options->directory, made.error());
+    if (!made) return end_without(context, options->directory, made.error());
+    tell_cleared(context, made->cleared);
     if (context.json()) return print_json(context, step_json(options->directory, options->from, *made, options->step));
     if (!context.quiet)
       context.print(step_text(options->directory, options->from, *made, options->step, context.wide()));
@@ -150,7 +166,7 @@ void add_diff(CLI::App& group, Context& context) {
     if (!diff) {
       // 1 says "differs" here, so what could not be compared must be something else.
       return context.fail(ExitCode::invalid, "cannot compare " + options->a + " and " + options->b, diff.error().text(),
-                          "relayctl checkpoint info DIR on each directory");
+                          try_next_of(diff.error().code));
     }
     if (context.json()) {
       print_json(context, diff_json(*diff));
@@ -167,7 +183,7 @@ Checked<codec::Digest> content_digest(const codec::Checkpoint& checkpoint, unsig
   if (!map) return map.error();
   const codec::Layout& layout = map->layout();
   std::vector<codec::Digest> digests(static_cast<std::size_t>(layout.block_count()));
-  auto hashed = synthetic::run_jobs(digests.size(), threads, [&](std::size_t job, unsigned) -> Checked<void> {
+  auto hashed = synthetic::run_jobs(digests.size(), {threads}, [&](std::size_t job, unsigned) -> Checked<void> {
     digests[job] = codec::digest_of(map->block(layout.block_at(job)));
     return {};
   });
@@ -189,13 +205,11 @@ void add_info(CLI::App& group, Context& context) {
   add_threads(*sub, options->threads);
   command(*sub, context, [&context, options] {
     const auto checkpoint = codec::Checkpoint::open(options->directory);
-    if (!checkpoint)
-      return context.fail(ExitCode::invalid, "cannot read checkpoint " + options->directory, checkpoint.error().text(),
-                          "a directory with *.safetensors files and their index, or one such file");
+    if (!checkpoint) return fail(context, "cannot read checkpoint " + options->directory, checkpoint.error());
     std::optional<codec::Digest> image;
     if (options->digest) {
       const auto digest = content_digest(*checkpoint, options->threads);
-      if (!digest) return report(context, "cannot read checkpoint " + options->directory, digest.error());
+      if (!digest) return fail(context, "cannot read checkpoint " + options->directory, digest.error());
       image = *digest;
     }
     if (context.json()) return print_json(context, info_json(*checkpoint, image));

@@ -81,7 +81,7 @@ Checked<void> compare_content(const CheckpointMap& a, const CheckpointMap& b, co
   std::mutex mutex;
   std::map<std::size_t, TensorDifference> found;  // by pair
   std::vector<std::vector<std::uint64_t>> masks(threads);
-  auto done = synthetic::run_jobs(pieces.size(), threads, [&](std::size_t job, unsigned worker) -> Checked<void> {
+  auto done = synthetic::run_jobs(pieces.size(), {threads}, [&](std::size_t job, unsigned worker) -> Checked<void> {
     const Piece& piece = pieces[job];
     const TensorSpec& tensor = layout.tensor(pairs[piece.pair].a);
     const auto offset = static_cast<std::size_t>(piece.offset), bytes = static_cast<std::size_t>(piece.bytes);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "tools/relayctl/count_option.hpp"
 #include "tools/relayctl/delta_actions.hpp"
 
 namespace deltarelay::relayctl {
@@ -25,9 +26,7 @@ std::string block_size(const std::string& text) {
 }
 
 void add_threads(CLI::App& sub, DeltaOptions& options) {
-  sub.add_option("--threads", options.threads, "worker threads")
-      ->check(CLI::Range(1U, threads_max))
-      ->capture_default_str();
+  add_count(sub, "--threads", options.threads, {1, threads_max}, "worker threads");
 }
 
 void add_pair(CLI::App& sub, DeltaOptions& options) {
@@ -49,9 +48,10 @@ void add_encode(CLI::App& delta, Context& context, const std::shared_ptr<DeltaOp
   // Hides the global -o here: the contract gives it to the file. The output format is still --output.
   sub->add_option("-o,--out", options->file, "the delta file; takes this name only when it is whole")->required();
   sub->add_option("--key", options->key, "content.key: sign every record; unsigned by default");
-  sub->add_option("--version", options->version, "version of NEW; by default one more than BASE's");
-  sub->add_option("--base-version", options->base_version, "version of BASE; by default what its deltarelay.json says");
-  sub->add_option("--epoch", options->epoch, "epoch that the records name")->capture_default_str();
+  add_count(*sub, "--version", options->version, {1}, "version of NEW; by default one more than BASE's");
+  add_count(*sub, "--base-version", options->base_version, {},
+            "version of BASE; by default what its deltarelay.json says");
+  add_count(*sub, "--epoch", options->epoch, {}, "epoch that the records name");
   sub->add_option("--mesh-id", options->mesh_id, "mesh that the records name, 32 hex digits");
   command(*sub, context, [&context, options] { return delta_encode(context, *options); });
 }

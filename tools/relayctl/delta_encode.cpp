@@ -17,6 +17,7 @@
 #include "tools/relayctl/failures.hpp"
 #include "tools/relayctl/humanize.hpp"
 #include "tools/relayctl/image_marker.hpp"
+#include "tools/relayctl/interruption.hpp"
 
 namespace deltarelay::relayctl {
 namespace {
@@ -61,10 +62,12 @@ class Encode {
     int code = 0;
     pair_ = CheckpointPair::open(context_, options_.base, options_.next, options_.block_bytes, code);
     if (pair_ == nullptr) return code;
-    auto writer = codec::DeltaFileWriter::create(options_.file, identity_, signer_ ? &*signer_ : nullptr);
-    if (!writer) return fail(context_, what, writer.error());
     const auto began = std::chrono::steady_clock::now();
-    if (auto written = write(**writer); !written) return fail(context_, what, written.error());
+    const Interruption interruption;
+    if (auto written = write_file(); !written) {
+      const bool stopped = written.error().code == make_error_code(boost::system::errc::operation_canceled);
+      return stopped ? Interruption::end(context_, what) : fail(context_, what, written.error());
+    }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     return report(took.count());
   }
@@ -98,11 +101,21 @@ class Encode {
     return stated && !stated->applying ? stated->version : Version{};
   }
 
+  Checked<void> write_file() {
+    auto writer = codec::DeltaFileWriter::create(options_.file, identity_, signer_ ? &*signer_ : nullptr);
+    if (!writer) return writer.error();
+    return write(**writer);
+  }
+
   Checked<void> write(codec::DeltaFileWriter& writer) {
-    const codec::RefitInput input{pair_->layout(), pair_->base_reader(), pair_->next_reader(), {}};
+    codec::RefitControl control;
+    const auto next = [read = pair_->next_reader(), &control](codec::BlockId id, codec::MutableBytes scratch) {
+      if (Interruption::requested()) control.cancel = true;
+      return read(id, scratch);
+    };
+    const codec::RefitInput input{pair_->layout(), pair_->base_reader(), next, {}};
     codec::RefitOptions refit;
     refit.threads = options_.threads;
-    codec::RefitControl control;
     std::mutex mutex;
     std::optional<Failure> unwritten;
     auto encoded = codec::encode_refit(input, refit, control, [&](codec::EncodedFrame&& frame) {

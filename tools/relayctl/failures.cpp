@@ -1,5 +1,7 @@
 #include "tools/relayctl/failures.hpp"
 
+#include <cerrno>
+
 #include "relay/net/net_error.hpp"
 
 namespace deltarelay::relayctl {
@@ -74,7 +76,28 @@ std::string_view try_of(errc code) {
       return "check path, permissions and free space";
     case errc::directory_unreadable:
     case errc::no_checkpoint:
-      return "the path of a safetensors checkpoint";
+      return "the path of a safetensors checkpoint: a directory of shards with their index, or one file";
+    case errc::header_too_small:
+    case errc::header_too_large:
+    case errc::data_incomplete:
+    case errc::shard_missing:
+      return "copy the checkpoint again; it was cut short, or a file is missing";
+    case errc::header_not_json:
+    case errc::header_key_duplicate:
+    case errc::tensor_info_invalid:
+    case errc::dtype_unknown:
+    case errc::tensor_size_overflow:
+    case errc::tensor_size_mismatch:
+    case errc::tensor_offsets_invalid:
+    case errc::metadata_invalid:
+    case errc::index_invalid:
+    case errc::tensor_missing_in_shard:
+    case errc::tensor_not_in_index:
+    case errc::tensor_in_two_shards:
+    case errc::shards_without_index:
+      return "write the checkpoint anew with its index; readers of safetensors would disagree about this one";
+    case errc::not_a_regular_file:
+      return "put the file itself there; links and devices are not followed";
     default:
       return "";
   }
@@ -105,15 +128,33 @@ std::string_view try_of(net_errc code) {
   }
 }
 
+std::string_view try_of_system(const boost::system::error_code& code) {
+  using namespace boost::system::errc;
+  if (code == no_space_on_device || code.value() == EDQUOT) return "free some space on that file system and repeat";
+  if (code == file_too_large) return "a higher limit on the size of files (`ulimit -f`), or smaller files";
+  if (code == permission_denied || code == operation_not_permitted)
+    return "check who may write there, or name another place";
+  if (code == read_only_file_system) return "a place on a file system that is mounted for writing";
+  if (code == no_such_file_or_directory || code == not_a_directory)
+    return "check the path; the directory above must be there";
+  if (code == filename_too_long) return "a shorter name";
+  if (code == too_many_files_open || code == too_many_files_open_in_system)
+    return "a higher limit on open files (`ulimit -n`)";
+  return "";
+}
+
 std::string_view try_of(const boost::system::error_code& code) {
   if (code.category() == codec::codec_category()) return try_of(static_cast<errc>(code.value()));
   if (code.category() == relay::store_category()) return try_of(static_cast<store_errc>(code.value()));
   if (code.category() == relay::net::net_category()) return try_of(static_cast<net_errc>(code.value()));
-  if (code == boost::system::errc::no_space_on_device) return "free some space on that file system and repeat";
-  return "";
+  return try_of_system(code);
 }
 
 }  // namespace
+
+std::string_view try_next_of(const boost::system::error_code& code) {
+  return try_of(code);
+}
 
 ExitCode exit_code_of(const boost::system::error_code& code) {
   if (code.category() == codec::codec_category()) return code_of(static_cast<errc>(code.value()));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tools/relayctl/command_line.hpp"
+#include "tools/relayctl/count_option.hpp"
 #include "tools/relayctl/daemon.hpp"
 #include "tools/relayctl/fleet_commands.hpp"
 #include "tools/relayctl/joined.hpp"
@@ -194,7 +195,7 @@ void add_look_commands(CLI::App& app, Context& context, Pace& pace) {
 
   CLI::App* tree = app.add_subcommand("tree", "Who is attached to whom and how far each node is");
   tree->add_option("NODE", options->tree.node, "only this node and what is below it");
-  tree->add_option("--depth", options->tree.depth, "levels to show below the first");
+  add_count(*tree, "--depth", options->tree.depth, {0, 1'000'000}, "levels to show below the first");
   tree->add_option("--region", options->tree.region, "only nodes of this region, and the way to them");
   tree->add_flag("--problems", options->tree.problems, "only nodes with a problem, and the way to them");
   tree->add_flag("-w,--watch", options->watch, "again every second");

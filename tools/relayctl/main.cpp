@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   using namespace deltarelay::relayctl;
   std::setlocale(LC_CTYPE, "");
   std::signal(SIGPIPE, SIG_IGN);  // a closed pager is seen as a failed write
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file past the limit on its size
 
   Context context;
   context.surroundings = look_around();

@@ -58,23 +58,24 @@ Checked<void> write_tensors(const Model& model, const Writers& to, const MakeOpt
   for (const ModelTensor& tensor : model.tensors) by_name.emplace(tensor.spec.name, &tensor);
   const std::vector<Chunk> chunks = chunks_of(to.checkpoint.shards());
   std::vector<Buffers> buffers(options.threads);
-  return run_jobs(chunks.size(), options.threads, [&](std::size_t job, unsigned worker) -> Checked<void> {
+  const Job draw_and_write = [&](std::size_t job, unsigned worker) -> Checked<void> {
     const Chunk& chunk = chunks[job];
     const ModelTensor& tensor = *by_name.at(to.checkpoint.shards()[chunk.shard].tensors[chunk.tensor].name);
     draw(tensor, NumberStream(options.seed, "weights", tensor.spec.name), chunk, buffers[worker]);
     return write_chunk(to, chunk, buffers[worker], codec::element_width(tensor.spec.dtype));
-  });
+  };
+  return run_jobs(chunks.size(), {options.threads, options.stop}, draw_and_write);
 }
 
 }  // namespace
 
 Checked<MakeReport> make_checkpoint(const std::filesystem::path& directory, const MakeOptions& options) {
-  MakeReport report{design_model(options.bytes, options.dtype), 0, 0};
+  MakeReport report{design_model(options.bytes, options.dtype), 0, 0, {}};
   std::vector<codec::TensorSpec> specs;
   for (const ModelTensor& tensor : report.model.tensors) specs.push_back(tensor.spec);
   report.shards = options.shards.value_or(default_shards(report.model.bytes, specs.size()));
   if (report.shards < 1 || report.shards > specs.size())
-    return Failure{make_error_code(boost::system::errc::invalid_argument), directory.string(),
+    return Failure{make_error_code(boost::system::errc::invalid_argument), "--shards",
                    fmt::format("{} shards for {} tensors", report.shards, specs.size())};
 
   const std::vector<ShardPlan> plan = plan_shards(specs, report.shards);
@@ -82,6 +83,7 @@ Checked<MakeReport> make_checkpoint(const std::filesystem::path& directory, cons
   const bool keep = options.keep_masters && !places.shards.empty();
   auto output = StagedOutput::create(directory, keep);
   if (!output) return output.error();
+  report.cleared = output->cleared();
   auto checkpoint = ShardWriter::create(output->checkpoint(), plan);
   if (!checkpoint) return checkpoint.error();
   std::optional<ShardWriter> masters;

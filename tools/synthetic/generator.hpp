@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "codec/dtype.hpp"
 #include "codec/errc.hpp"
 #include "tools/synthetic/model.hpp"
+#include "tools/synthetic/workers.hpp"
 
 namespace deltarelay::synthetic {
 
@@ -20,16 +22,18 @@ struct MakeOptions {
   std::optional<std::size_t> shards{};  ///< nothing: default_shards()
   unsigned threads = 1;
   bool keep_masters = true;
+  StopFlag stop = nullptr;
 };
 
 struct MakeReport {
   Model model;
   std::size_t shards = 0;
   std::uint64_t masters_bytes = 0;
+  std::vector<std::filesystem::path> cleared{};  ///< what a run that was killed had left
 };
 
 /// Writes `directory` and, if asked, its masters_path(). Errors: file_exists; invalid_argument for more shards than
-/// tensors; io_error.
+/// tensors; operation_canceled; what the system refused. None of them leaves anything behind.
 [[nodiscard]] codec::Checked<MakeReport> make_checkpoint(const std::filesystem::path& directory,
                                                          const MakeOptions& options);
 

@@ -23,12 +23,11 @@ namespace {
 namespace fs = std::filesystem;
 using codec::Bytes;
 using codec::Checked;
-using codec::errc;
 using codec::Failure;
 using codec::TensorSpec;
 
 Failure refused(const fs::path& path, std::string_view doing) {
-  return {errc::io_error, path.string(), fmt::format("{}: {}", doing, std::generic_category().message(errno))};
+  return {codec::error_code(errno, boost::system::generic_category()), path.string(), std::string(doing)};
 }
 
 /// A descriptor for as long as one call takes.

@@ -1,11 +1,13 @@
 // A checkpoint directory, and its master weights beside it, that appear whole or not at all.
 //
-// Everything is written into a hidden directory next to the target and renamed into place at the end, so that no reader
-// ever opens half a checkpoint and a failure leaves nothing behind. Not synced to disk: synthetic data can be made
-// again. One owner, one thread.
+// Everything is written into a hidden directory next to the target, `.NAME.partial-XXXXXX`, and renamed into place at
+// the end, so that no reader ever opens half a checkpoint and a failure leaves nothing behind. Whoever writes holds a
+// lock on that directory: one that nobody holds was left by a process that was killed, and the next output of the same
+// name removes it. Not synced to disk: synthetic data can be made again. One owner, one thread.
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "codec/errc.hpp"
 
@@ -24,12 +26,18 @@ class StagedOutput {
 
   [[nodiscard]] std::filesystem::path checkpoint() const { return staging_ / "checkpoint"; }
   [[nodiscard]] std::filesystem::path masters() const { return staging_ / "masters"; }
+  /// What killed processes had left of outputs of this name, and create() removed.
+  [[nodiscard]] const std::vector<std::filesystem::path>& cleared() const noexcept { return cleared_; }
   /// Puts both in their places; after a refusal neither is there.
   [[nodiscard]] codec::Checked<void> commit();
 
  private:
-  StagedOutput(std::filesystem::path target, std::filesystem::path staging, bool with_masters);
+  StagedOutput(std::filesystem::path target, bool with_masters);
+  [[nodiscard]] codec::Checked<void> make_staging();
+
   std::filesystem::path target_, staging_;
+  std::vector<std::filesystem::path> cleared_;
+  int lock_ = -1;  ///< descriptor of staging_
   bool with_masters_;
 };
 

@@ -77,25 +77,26 @@ void sample(const TrainingSource& source, const Population& all, std::uint64_t s
 
 }  // namespace
 
-Checked<StepSize> find_step_size(const TrainingSource& source, double change, std::uint64_t seed, unsigned threads) {
+Checked<StepSize> find_step_size(const TrainingSource& source, double change, std::uint64_t seed, Crew crew) {
   constexpr std::uint64_t sample_min = 1'000'000, sample_max = 16'000'000, piece = 1024;
   const Population all = trainable_of(source.layout());
   const std::uint64_t population = all.first.back();
   const double wanted = change * static_cast<double>(source.elements());
   if (wanted < 0.5) return StepSize{};
-  const auto unreachable = [&] {
-    return Failure{make_error_code(boost::system::errc::invalid_argument),
-                   source.map().checkpoint().directory().string(),
-                   fmt::format("{:.4g} % of the elements cannot change: {} of {} are weights that are trained",
-                               100 * change, population, source.elements())};
+  const auto too_many = [&](double possible) {
+    const double share = 100 * possible / static_cast<double>(source.elements());
+    return Failure{make_error_code(boost::system::errc::invalid_argument), "--change",
+                   fmt::format("{:.6g} % of the elements cannot change: {:.6g} % are floating-point weights other than "
+                               "zero, infinities and NaN",
+                               100 * change, share)};
   };
-  if (wanted > static_cast<double>(population)) return unreachable();
+  if (wanted > static_cast<double>(population)) return too_many(static_cast<double>(population));
 
   const auto enough = static_cast<std::uint64_t>(std::min(1e5 / change, 1e15));
   const std::uint64_t samples = std::min(std::clamp(enough, sample_min, sample_max), population);
   const std::uint64_t pieces = (samples + piece - 1) / piece;
   std::vector<float> thresholds(static_cast<std::size_t>(samples));
-  auto sampled = run_jobs(static_cast<std::size_t>(pieces), threads, [&](std::size_t job, unsigned) -> Checked<void> {
+  const Job sample_piece = [&](std::size_t job, unsigned) -> Checked<void> {
     const std::uint64_t from = job * piece, count = std::min(piece, samples - from);
     // Pieces spread evenly over the model; with samples == population they are the model.
     const auto gap = static_cast<std::uint64_t>(static_cast<double>(population - samples) *
@@ -103,13 +104,17 @@ Checked<StepSize> find_step_size(const TrainingSource& source, double change, st
     sample(source, all, seed, from + gap,
            std::span(thresholds).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count)));
     return {};
-  });
+  };
+  auto sampled = run_jobs(static_cast<std::size_t>(pieces), crew, sample_piece);
   if (!sampled) return sampled.error();
 
   const double share = wanted / static_cast<double>(population);
   const auto rank = std::min(static_cast<std::size_t>(share * static_cast<double>(samples)), thresholds.size() - 1);
   std::ranges::nth_element(thresholds, thresholds.begin() + static_cast<std::ptrdiff_t>(rank));
-  if (!(thresholds[rank] < never)) return unreachable();
+  if (!(thresholds[rank] < never)) {
+    const auto changeable = std::ranges::count_if(thresholds, [](float threshold) { return threshold < never; });
+    return too_many(static_cast<double>(population) * static_cast<double>(changeable) / static_cast<double>(samples));
+  }
   return StepSize{thresholds[rank], samples};
 }
 

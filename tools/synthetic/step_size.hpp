@@ -10,6 +10,7 @@
 
 #include "codec/errc.hpp"
 #include "tools/synthetic/training_source.hpp"
+#include "tools/synthetic/workers.hpp"
 
 namespace deltarelay::synthetic {
 
@@ -20,9 +21,9 @@ struct StepSize {
 
 /// `change` is a share of all elements, 0 to 1. Sampled so that about 100 000 of the elements seen change (an error of
 /// 0.3 %), within 1 to 16 million elements, or all that there are. Memory: four bytes per sampled element.
-/// Errors: invalid_argument when even the largest update does not change so many.
+/// Errors: invalid_argument when even the largest update does not change so many; operation_canceled.
 [[nodiscard]] codec::Checked<StepSize> find_step_size(const TrainingSource& source, double change, std::uint64_t seed,
-                                                      unsigned threads);
+                                                      Crew crew);
 
 /// The updates of a tensor in a step with this seed.
 [[nodiscard]] inline NumberStream update_stream(std::uint64_t seed, std::string_view tensor) {

@@ -39,7 +39,7 @@ Checked<std::vector<ShardPlan>> plan_for(const codec::Checkpoint& from, std::opt
   std::vector<codec::TensorSpec> tensors;
   for (const ShardPlan& shard : plan_of(from)) std::ranges::copy(shard.tensors, std::back_inserter(tensors));
   if (*shards < 1 || *shards > tensors.size())
-    return Failure{make_error_code(boost::system::errc::invalid_argument), from.directory().string(),
+    return Failure{make_error_code(boost::system::errc::invalid_argument), "--shards",
                    fmt::format("{} shards for {} tensors", *shards, tensors.size())};
   return plan_shards(tensors, *shards);
 }
@@ -86,9 +86,10 @@ Checked<StepCounts> step_tensors(const Step& step) {
   const unsigned threads = step.options.threads;
   std::vector<StepBuffers> buffers(threads);
   std::vector<StepCounts> counts(threads);
-  auto done = run_jobs(chunks.size(), threads, [&](std::size_t job, unsigned worker) {
+  const Job step_one = [&](std::size_t job, unsigned worker) {
     return step_chunk(step, chunks[job], buffers[worker], counts[worker]);
-  });
+  };
+  auto done = run_jobs(chunks.size(), {threads, step.options.stop}, step_one);
   if (!done) return done.error();
   StepCounts total;
   for (const StepCounts& one : counts) total += one;
@@ -131,7 +132,7 @@ Checked<StepReport> step_checkpoint(const std::filesystem::path& from, const std
   const bool keep = options.keep_masters && !places.shards.empty();
   auto output = StagedOutput::create(directory, keep);
   if (!output) return output.error();
-  auto size = find_step_size(*source, options.change, options.seed, options.threads);
+  auto size = find_step_size(*source, options.change, options.seed, {options.threads, options.stop});
   if (!size) return size.error();
 
   auto checkpoint = ShardWriter::create(output->checkpoint(), *plan);
@@ -151,8 +152,10 @@ Checked<StepReport> step_checkpoint(const std::filesystem::path& from, const std
     if (auto wrote = masters->write_index(); !wrote) return wrote.error();
   if (auto same = source->check_unchanged(); !same) return same.error();
   if (auto placed = output->commit(); !placed) return placed.error();
-  return StepReport{
-      *counts, size->size, size->sampled, source->masters_kept(), plan->size(), source->layout().total_bytes()};
+  StepReport report{*counts, size->size, size->sampled, source->masters_kept(), plan->size()};
+  report.bytes = source->layout().total_bytes();
+  report.cleared = output->cleared();
+  return report;
 }
 
 }  // namespace deltarelay::synthetic

@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "codec/errc.hpp"
+#include "tools/synthetic/workers.hpp"
 
 namespace deltarelay::synthetic {
 
@@ -25,6 +27,7 @@ struct StepOptions {
   std::optional<std::size_t> shards{};  ///< nothing: files as in the source
   unsigned threads = 1;
   bool keep_masters = true;
+  StopFlag stop = nullptr;
 };
 
 /// What changed. Distances are between bit patterns of 16-bit formats; F32 counts only in `elements` and `changed`.
@@ -45,10 +48,12 @@ struct StepReport {
   bool masters_were_kept = false;  ///< false: drawn
   std::size_t shards = 0;
   std::uint64_t bytes = 0;
+  std::vector<std::filesystem::path> cleared{};  ///< what a run that was killed had left
 };
 
 /// Writes `directory` and, if asked, its masters_path(). Errors: what the source refuses; base_digest_mismatch when
-/// kept masters do not round to the stored values; file_changed; file_exists; invalid_argument; io_error.
+/// kept masters do not round to the stored values; file_changed; file_exists; invalid_argument;
+/// operation_canceled; what the system refused. None of them leaves anything behind.
 [[nodiscard]] codec::Checked<StepReport> step_checkpoint(const std::filesystem::path& from,
                                                          const std::filesystem::path& directory,
                                                          const StepOptions& options);

@@ -58,6 +58,32 @@ class CommandLine(relayctl_case.RelayctlCase):
             self.assertEqual(said, self.refused(*words).rsplit(". Try: ", 1)[0], words)
         self.assertIn('(did you mean "idle"?)', self.refused("nodes", "--state", "IDEL"))
 
+    def test_a_number_is_plain_decimal_and_within_its_range(self):
+        whole = "give one from 0 to 18446744073709551615"
+        make = ["checkpoint", "make", "d", "--size", "1MiB", "--seed"]
+        for words, said in (
+            ([*make, "-1"], f'--seed: "-1" is not a plain decimal number; {whole}'),
+            ([*make, "+1"], f'--seed: "+1" is not a plain decimal number; {whole}'),
+            ([*make, ""], f'--seed: "" is empty; {whole}'),
+            ([*make, "1.5"], f'--seed: "1.5" is not a whole decimal number; {whole}'),
+            ([*make, "0x10"], f'--seed: "0x10" is not a whole decimal number; {whole}'),
+            ([*make, "010"], f'--seed: "010" has a leading zero; write it without; {whole}'),
+            ([*make, "18446744073709551616"], f'--seed: "18446744073709551616" is too large; {whole}'),
+            ([*make, "1", "--threads", "0"], '--threads: "0" is out of range; give one from 1 to 64'),
+            ([*make, "1", "--shards=-3"], '--shards: "-3" is not a plain decimal number; give one from 1 to 100000'),
+            (["checkpoint", "step", "d", "--from", "x", "--seed", "1", "--change", "3"],
+             '--change: "3" is more than 100%; for 3 in a hundred write 3%'),
+            (["checkpoint", "step", "d", "--from", "x", "--seed", "1", "--change=-3%"],
+             '--change: "-3%" is not a share; write for example 95% or 0.95'),
+            (["delta", "encode", "a", "b", "-o", "f", "--version", "-2"],
+             '--version: "-2" is not a plain decimal number; give one from 1 to 18446744073709551615'),
+            (["tree", "--depth", "-1"], '--depth: "-1" is not a plain decimal number; give one from 0 to 1000000'),
+            (["cert", "issue", "--ca", "a", "--node", "n", "--out", "o", "--days", "0"],
+             '--days: "0" is out of range; give one from 1 to 3650'),
+        ):
+            self.assertEqual(said, self.refused(*words).rsplit(". Try: ", 1)[0], words)
+        self.assertEqual([], list(self.dir.iterdir()))
+
     def test_controls_in_a_word_do_not_reach_the_terminal(self):
         self.assertIn(r'unknown command "st\x1b[31matus"', self.refused("st\x1b[31matus"))
 
