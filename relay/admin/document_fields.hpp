@@ -62,6 +62,27 @@ void describe(F& f, D& d) {
   f("rate_bytes_per_second", d.rate_bytes_per_second);
 }
 
+template <class F, Of<AwaitedNode> D>
+void describe(F& f, D& d) {
+  f("node", d.node);
+  f("state", d.state);
+}
+
+template <class F, Of<Awaited> D>
+void describe(F& f, D& d) {
+  f("nodes", d.nodes);
+  f("first", d.first);
+  f("timeout_seconds", d.timeout_seconds);
+}
+
+template <class F, Of<Syncing> D>
+void describe(F& f, D& d) {
+  f("nodes", d.nodes);
+  f("undoing", d.undoing);
+  f("done_percent", d.done_percent);
+  f("slowest", d.slowest);
+}
+
 template <class F, Of<InFlight> D>
 void describe(F& f, D& d) {
   f("version", d.version);
@@ -73,6 +94,7 @@ void describe(F& f, D& d) {
   f("changed_percent", d.changed_percent);
   f("elapsed_seconds", d.elapsed_seconds);
   f("regions", d.regions);
+  f("awaited", d.awaited);
 }
 
 template <class F, Of<Problem> D>
@@ -95,6 +117,7 @@ void describe(F& f, D& d) {
   f("health", d.health);
   f("committed", d.committed);
   f("in_flight", d.in_flight);
+  f("syncing", d.syncing);
   f("problems", d.problems);
 }
 
@@ -115,6 +138,7 @@ void describe(F& f, D& d) {
   f("state", d.state);
   f("version", d.version);
   f("receiving_version", d.receiving_version);
+  f("undoing_version", d.undoing_version);
   f("received_frames", d.received_frames);
   f("applied_frames", d.applied_frames);
   f("total_frames", d.total_frames);

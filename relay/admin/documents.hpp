@@ -65,6 +65,19 @@ struct RegionProgress {
   double rate_bytes_per_second = 0;  ///< of one node, mean over those that are up
 };
 
+/// A node that a refit waits for, and what it is doing: a state of NodeRow, or the code of its failure.
+struct AwaitedNode {
+  std::string node;
+  std::string state;
+};
+
+/// Whom a refit waits for that is encoded, and for how long.
+struct Awaited {
+  std::uint64_t nodes = 0;         ///< of the plan, not prepared yet
+  std::vector<AwaitedNode> first;  ///< a few of them, lost and failed ones before the others
+  double timeout_seconds = 0;      ///< without any progress for so long the root decides without them
+};
+
 /// The root's phases of a refit (design: OPEN → DISTRIBUTING → PREPARING → DECIDED → CLOSED).
 struct InFlight {
   Version version{};
@@ -76,6 +89,15 @@ struct InFlight {
   double changed_percent = 0;       ///< elements changed, of those scanned
   double elapsed_seconds = 0;
   std::vector<RegionProgress> regions;
+  std::optional<Awaited> awaited;  ///< on the root while PREPARING
+};
+
+/// Nodes that become a version by content: new ones, others left behind, and those that take an aborted refit back.
+struct Syncing {
+  std::uint64_t nodes = 0;
+  std::uint64_t undoing = 0;  ///< of them, those that take an aborted refit back
+  double done_percent = 0;    ///< of the blocks that they lack, mean over the nodes
+  SlowestNode slowest;
 };
 
 struct Problem {
@@ -97,6 +119,7 @@ struct StatusDocument {
   Health health;
   Committed committed;
   std::optional<InFlight> in_flight;
+  std::optional<Syncing> syncing;  ///< empty: nobody syncs
   std::vector<Problem> problems;
 };
 
@@ -115,6 +138,7 @@ struct NodeRow {
   std::string state;           ///< STARTING, IDLE, SYNCING, RECEIVING, PREPARED, COMMITTING, FAILED, unreachable
   Version version{};           ///< committed; 0: none
   Version receiving_version{};  ///< 0: none
+  Version undoing_version{};    ///< SYNCING: the aborted refit whose blocks are put back to `version`; 0: none
   std::uint64_t received_frames = 0;
   std::uint64_t applied_frames = 0;
   std::uint64_t total_frames = 0;  ///< 0: not known before the end of the encoding

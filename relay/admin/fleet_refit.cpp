@@ -10,8 +10,8 @@ namespace {
 
 using Phase = RefitSummary::Phase;
 
-const char* phase_name(const RefitSummary& refit) {
-  switch (refit.phase) {
+const char* phase_name(Phase phase, bool closed = true) {
+  switch (phase) {
     case Phase::none:
       return "";
     case Phase::open:
@@ -23,7 +23,7 @@ const char* phase_name(const RefitSummary& refit) {
     case Phase::deciding:
       return "DECIDED";
     case Phase::committed:
-      return refit.closed ? "CLOSED" : "DECIDED";
+      return closed ? "CLOSED" : "DECIDED";
     case Phase::aborted:
       return "CLOSED";
   }
@@ -96,7 +96,7 @@ void count(Tally& tally, const Fleet& fleet, const FleetNode& node, Version vers
   }
   tally.received += received;
   tally.applied += applied;
-  if (fleet.input().rates != nullptr) tally.rate += fleet.input().rates->bytes_per_second(node.name);
+  tally.rate += fleet.rate_of(record);
   ++tally.counted;
 }
 
@@ -175,7 +175,42 @@ Counts counts_of(const Fleet& fleet) {
   return counts;
 }
 
+/// Whom the root counts as not prepared, those with a trouble first.
+std::vector<AwaitedNode> awaited_nodes(const Fleet& fleet) {
+  constexpr std::size_t shown_max = 8;
+  const std::vector<std::string>& names = fleet.input().refit.left_out;
+  std::vector<AwaitedNode> awaited;
+  for (const FleetNode& node : fleet.nodes()) {
+    if (std::find(names.begin(), names.end(), node.name) == names.end()) continue;
+    const NodeRow row = fleet.row(node);
+    const bool failed = node.record != nullptr && node.record->state == NodeState::failed && row.reason;
+    awaited.push_back({node.name, node.reachable && failed ? row.reason->code : row.state});
+  }
+  std::stable_partition(awaited.begin(), awaited.end(), [](const AwaitedNode& node) {
+    return node.state != state_name(NodeState::receiving) && node.state != state_name(NodeState::idle);
+  });
+  if (awaited.size() > shown_max) awaited.resize(shown_max);
+  return awaited;
+}
+
 }  // namespace
+
+std::optional<Syncing> syncing_view(const Fleet& fleet) {
+  Syncing view;
+  double done = 0;
+  for (const FleetNode& node : fleet.nodes()) {
+    if (!node.reachable || node.record == nullptr || node.record->state != NodeState::syncing) continue;
+    const NodeRecord& record = *node.record;
+    const double share = percent(record.sync_blocks_done, record.sync_blocks_total);
+    if (view.nodes == 0 || share < view.slowest.percent) view.slowest = {node.name, share};
+    ++view.nodes;
+    view.undoing += undoes(record);
+    done += share;
+  }
+  if (view.nodes == 0) return std::nullopt;
+  view.done_percent = std::round(10 * done / static_cast<double>(view.nodes)) / 10;
+  return view;
+}
 
 InFlight in_flight_view(const Fleet& fleet, Version version) {
   const FleetInput& input = fleet.input();
@@ -183,12 +218,16 @@ InFlight in_flight_view(const Fleet& fleet, Version version) {
   view.version = version;
   if (input.is_root) {
     view.base = input.refit.base;
-    view.phase = phase_name(input.refit);
+    view.phase = phase_name(input.refit.phase, input.refit.closed.has_value());
     view.dense_bytes = input.encode.dense_bytes;
     view.scanned_bytes = input.encode.scanned_bytes;
     view.payload_bytes = input.encode.payload_bytes;
     view.changed_percent = input.encode.changed_percent;
     view.elapsed_seconds = seconds_between(input.refit.opened, clock_of(fleet));
+    if (input.refit.phase == Phase::preparing) {
+      const double timeout = std::chrono::duration<double>(input.policy.prepare_timeout).count();
+      view.awaited = Awaited{input.refit.left_out.size(), awaited_nodes(fleet), timeout};
+    }
   } else if (const NodeRecord* self = find_record(input, input.node); self != nullptr) {
     view.base = input.image_version;
     view.phase = phase_name(self->state);
@@ -205,7 +244,15 @@ RefitDocument refit_document(const FleetInput& input) {
   document.at = input.at;
   const Version version = refit.phase != Phase::none ? refit.version : fleet.in_flight();
   if (codec::raw(version) != 0) document.refit = in_flight_view(fleet, version);
-  if (refit.phase == Phase::none) return document;
+  if (refit.phase == Phase::none) {
+    // A relay keeps no history; while it takes a refit back, it knows at least what became of that one.
+    const NodeRecord* self = find_record(input, input.node);
+    if (self == nullptr || !undoes(*self)) return document;
+    document.refit = in_flight_view(fleet, self->receiving);
+    document.refit->phase = phase_name(Phase::aborted);
+    document.result = result_name(Phase::aborted);
+    return document;
+  }
   document.result = result_name(refit.phase);
   document.why = refit.why;
   const Counts counts = counts_of(fleet);

@@ -1,6 +1,7 @@
 #include "relay/admin/fleet_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -74,7 +75,7 @@ Version Fleet::find_in_flight() const {
   using Phase = RefitSummary::Phase;
   if (!input_.is_root) {
     const NodeRecord* self = find_record(input_, input_.node);
-    return self == nullptr ? Version{} : self->receiving;
+    return self == nullptr || undoes(*self) ? Version{} : self->receiving;
   }
   const RefitSummary& refit = input_.refit;
   if (refit.phase == Phase::none || refit.phase == Phase::aborted || refit.closed) return Version{};
@@ -83,6 +84,13 @@ Version Fleet::find_in_flight() const {
   const bool busy =
       std::any_of(nodes_.begin(), nodes_.end(), [&](const FleetNode& n) { return n.receives(refit.version); });
   return busy ? refit.version : Version{};
+}
+
+double Fleet::rate_of(const NodeRecord& record) const {
+  if (input_.rates == nullptr) return 0;
+  if (record.state == NodeState::syncing)
+    return std::round(input_.rates->sync_blocks_per_second(record) * input_.mean_block_bytes);
+  return codec::raw(record.receiving) == 0 ? 0 : input_.rates->bytes_per_second(record);
 }
 
 NodeRow Fleet::row(const FleetNode& node) const {
@@ -98,7 +106,8 @@ NodeRow Fleet::row(const FleetNode& node) const {
   if (const NodeRecord* record = node.record; record != nullptr) {
     if (node.plan == nullptr) row.rank = record->rank;
     row.version = record->committed;
-    row.receiving_version = record->receiving;
+    row.receiving_version = undoes(*record) ? Version{} : record->receiving;
+    row.undoing_version = undoes(*record) ? record->receiving : Version{};
     row.received_frames = record->frames_received;
     row.applied_frames = record->frames_applied;
     row.total_frames = record->frames_total;
@@ -112,10 +121,10 @@ NodeRow Fleet::row(const FleetNode& node) const {
     }
   }
   if (input_.rates != nullptr) {
-    if (node.reachable) row.rate_bytes_per_second = input_.rates->bytes_per_second(node.name);
+    if (node.reachable && node.record != nullptr) row.rate_bytes_per_second = rate_of(*node.record);
     // What a node that hangs below a lost one does, and since when, nobody knows.
-    const auto since = node.lost_with.empty() ? input_.rates->since(node.name) : std::nullopt;
-    if (since) row.since = time_of(*since);
+    if (node.lost_with.empty() && node.record != nullptr)
+      row.since = time_of(input_.rates->since(*node.record).value_or(input_.now));
   }
   Reason reason;
   if (!node.lost_with.empty()) {

@@ -4,12 +4,19 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "relay/admin/fleet_view.hpp"
 
 namespace deltarelay::relay::admin {
+
+/// Puts the blocks of its committed version back, which an aborted refit had changed. The record then still names that
+/// refit as what is received.
+[[nodiscard]] inline bool undoes(const NodeRecord& record) noexcept {
+  return record.state == NodeState::syncing && codec::raw(record.committed) != 0 && codec::raw(record.receiving) != 0;
+}
 
 struct FleetNode {
   std::string name;
@@ -19,10 +26,11 @@ struct FleetNode {
   std::string lost_with;  ///< unreachable because this node above it is; empty: for itself
 
   [[nodiscard]] bool at(Version version) const {
-    return reachable && record != nullptr && record->committed == version;
+    return reachable && record != nullptr && record->committed == version && !undoes(*record);
   }
   [[nodiscard]] bool receives(Version version) const {
-    return reachable && record != nullptr && codec::raw(version) != 0 && record->receiving == version;
+    return reachable && record != nullptr && codec::raw(version) != 0 && record->receiving == version &&
+           !undoes(*record);
   }
 };
 
@@ -36,6 +44,8 @@ class Fleet {
   [[nodiscard]] NodeRow row(const FleetNode& node) const;
   [[nodiscard]] std::string planned_parent(const FleetNode& node) const;
   [[nodiscard]] Time time_of(Instant instant) const;
+  /// Bytes that come in per second for the refit, or for the sync; 0 when neither is under way.
+  [[nodiscard]] double rate_of(const NodeRecord& record) const;
   /// The refit that nodes are busy with: the root's, or on a relay the one that it receives itself. 0: none.
   [[nodiscard]] Version in_flight() const noexcept { return in_flight_; }
 
@@ -53,6 +63,8 @@ class Fleet {
 [[nodiscard]] const NodeRecord* find_record(const FleetInput& input, const std::string& name);
 /// What the summary says of the refit; the phases of `version` on a relay, which has no summary, from its own record.
 [[nodiscard]] InFlight in_flight_view(const Fleet& fleet, Version version);
+/// Nothing when nobody syncs.
+[[nodiscard]] std::optional<Syncing> syncing_view(const Fleet& fleet);
 [[nodiscard]] Health health_view(const Fleet& fleet);
 
 }  // namespace deltarelay::relay::admin

@@ -94,6 +94,7 @@ StatusDocument status_document(const FleetInput& input) {
   }
   if (const Version version = fleet.in_flight(); codec::raw(version) != 0)
     document.in_flight = in_flight_view(fleet, version);
+  document.syncing = syncing_view(fleet);
   return document;
 }
 

@@ -45,6 +45,7 @@ struct FleetInput {
   const topology::Plan* plan = nullptr;  ///< never null in use; outlives the input
   const History* history = nullptr;      ///< may be null; outlives the input
   const RateMeter* rates = nullptr;      ///< may be null; outlives the input
+  double mean_block_bytes = 0;           ///< of the own image; 0: not open
   Instant now{};                         ///< one moment on both clocks: how instants become times
   Time at{};
 };

@@ -21,24 +21,32 @@ class RateMeter {
   /// Takes one sample of every node. `now` must not fall.
   void observe(const std::map<std::string, NodeRecord>& records, Instant now);
 
+  // `now_known` is the newest record of a node: what changed since the last sample must not be given the old numbers.
   /// Payload bytes per second over the last samples; 0 when the node receives nothing or was seen once only.
-  [[nodiscard]] double bytes_per_second(const std::string& node) const;
-  /// When the node was first seen in the state it is in (or unreachable), as far as this process saw it.
-  [[nodiscard]] std::optional<Instant> since(const std::string& node) const;
+  [[nodiscard]] double bytes_per_second(const NodeRecord& now_known) const;
+  /// Blocks of a sync per second over the last samples.
+  [[nodiscard]] double sync_blocks_per_second(const NodeRecord& now_known) const;
+  /// When the node was first seen in the state it is in (or unreachable), as far as this process saw it. Nothing when
+  /// no sample has it in this state yet: then it is so since a moment ago.
+  [[nodiscard]] std::optional<Instant> since(const NodeRecord& now_known) const;
 
  private:
   static constexpr std::size_t window = 6;
   struct Sample {
     Instant at;
     std::uint64_t received_bytes = 0;
+    std::uint64_t sync_blocks_done = 0;
   };
   struct Seen {
     Version receiving{};
+    std::uint64_t sync_blocks_total = 0;
     NodeState state{};
     bool reachable = true;
     Instant since;
-    std::deque<Sample> samples;  // of one refit only: the counter starts again with the next
+    std::deque<Sample> samples;  // of one refit or sync only: the counters start again with the next
   };
+  /// Null when the newest sample is of another state, refit or sync.
+  [[nodiscard]] const Seen* find(const NodeRecord& now_known) const;
   std::map<std::string, Seen> seen_;
 };
 

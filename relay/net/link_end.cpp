@@ -51,7 +51,7 @@ LinkEnd link_end_of(const boost::system::error_code& error, bool inside_record) 
     return {EndReason::closed_by_peer, "the peer closed the connection"};
   }
   if (error == asio::ssl::error::stream_truncated)
-    return {EndReason::truncated, "the connection ended without a closing message (close_notify)"};
+    return {EndReason::truncated, "the connection ended without a closing message, as when a process is killed"};
   if (is_peer_alert(error)) return {EndReason::refused_by_peer, error.message()};
   if (error.category() == asio::error::get_ssl_category()) return {EndReason::tls_failed, error.message()};
   return {EndReason::reset, error.message()};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <charconv>
 
@@ -109,8 +110,18 @@ void add_views(admin::AdminServer& server, Shell& shell) {
       }));
 }
 
+/// What publish would choose: above every number that this root has given or heard of.
+Version next_version(const Shell& shell) {
+  const admin::FleetInput fleet = shell.fleet();
+  Version highest = std::max(fleet.image_version, fleet.refit.version);
+  for (const admin::VersionRow& row : shell.history().rows()) highest = std::max(highest, row.version);
+  for (const auto& [name, record] : fleet.records) highest = std::max({highest, record.committed, record.receiving});
+  return codec::next(highest);
+}
+
 void dry_run(Shell& shell, const admin::PublishRequest& request, const AdminReply& reply) {
-  shell.estimate(request.dir, [&shell, reply, dir = request.dir](codec::Checked<RefitEstimate> estimate) {
+  const auto answer = [&shell, reply, dir = request.dir,
+                       version = request.version](codec::Checked<RefitEstimate> estimate) {
     if (!estimate) return refuse(reply, "cannot estimate a refit to " + dir, "EXPORT_INVALID", estimate.error().text());
     admin::PublishDocument document;
     document.dry_run = true;
@@ -125,11 +136,13 @@ void dry_run(Shell& shell, const admin::PublishRequest& request, const AdminRepl
     size.checkpoint_bytes = document.dense_bytes;
     size.change = change;
     document.predicted_seconds = topology::predict(shell.parts().model, shell.parts().plan, size).total_seconds;
-    boost::asio::post(shell.executor(), [&shell, reply, document]() mutable {
+    boost::asio::post(shell.executor(), [&shell, reply, version, document]() mutable {
       document.base = shell.node().image().version;
+      document.version = version ? *version : next_version(shell);
       admin::answer(reply, document);
     });
-  });
+  };
+  shell.estimate(request.dir, answer);
 }
 
 void publish(Shell& shell, const AdminRequest& http, const AdminReply& reply) {

@@ -275,9 +275,13 @@ admin::FleetInput Shell::fleet() const {
   input.started = started_;
   input.history = &history_;
   input.rates = &rates_;
+  const auto image = parts_.store->image();
+  if (image && image->layout().block_count() > 0)
+    input.mean_block_bytes =
+        static_cast<double>(image->layout().total_bytes()) / static_cast<double>(image->layout().block_count());
   if (producer_) {
     const codec::RefitControl& progress = producer_->progress();
-    if (const auto image = parts_.store->image()) input.encode.dense_bytes = image->layout().total_bytes();
+    if (image) input.encode.dense_bytes = image->layout().total_bytes();
     input.encode.scanned_bytes = progress.done_bytes;
     input.encode.payload_bytes = progress.payload_bytes;
     if (progress.done_elements != 0)

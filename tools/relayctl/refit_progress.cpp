@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tools/relayctl/humanize.hpp"
+#include "tools/relayctl/joined.hpp"
 
 namespace deltarelay::relayctl {
 namespace {
@@ -18,6 +20,11 @@ constexpr int bar_cells = 14;
 double scanned_fraction(const InFlight& refit) {
   if (refit.dense_bytes == 0) return refit.phase == "OPEN" ? 0.0 : 1.0;
   return std::clamp(static_cast<double>(refit.scanned_bytes) / static_cast<double>(refit.dense_bytes), 0.0, 1.0);
+}
+
+/// Only the root knows what there is to send and since when.
+bool told_by_relay(const InFlight& refit) {
+  return refit.dense_bytes == 0 && refit.elapsed_seconds == 0;
 }
 
 std::chrono::milliseconds as_milliseconds(double seconds) {
@@ -47,13 +54,24 @@ std::optional<std::chrono::milliseconds> time_left(const InFlight& refit) {
   return as_milliseconds(refit.elapsed_seconds * (100.0 - done) / done);
 }
 
+std::string awaited_text(const InFlight& refit) {
+  if (!refit.awaited || refit.awaited->first.empty()) return "";
+  std::vector<std::string> names;
+  for (const auto& one : refit.awaited->first) names.push_back(fmt::format("{} ({})", one.node, one.state));
+  std::string text = "waits for " + joined(names, ", ");
+  if (refit.awaited->nodes > names.size()) text += fmt::format(" and {} more", refit.awaited->nodes - names.size());
+  return text;
+}
+
 std::string elapsed_text(const InFlight& refit) {
+  if (told_by_relay(refit)) return "";
   std::string text = human_clock(as_milliseconds(refit.elapsed_seconds)) + " elapsed";
   if (const auto left = time_left(refit)) text += ", about " + human_clock(*left) + " left";
   return text;
 }
 
 std::string size_text(const InFlight& refit) {
+  if (told_by_relay(refit)) return human_bytes(refit.payload_bytes) + " received";
   std::string text =
       fmt::format("{}, {} changed", human_bytes(refit.payload_bytes), human_percent(refit.changed_percent, 2));
   if (refit.scanned_bytes < refit.dense_bytes) {
@@ -76,6 +94,7 @@ std::string progress_text(const Context& context, const relay::admin::RefitDocum
   if (document.nodes_failed > 0) text += fmt::format("  failed {}", document.nodes_failed);
   text += "  " + human_clock(as_milliseconds(refit.elapsed_seconds));
   if (const auto left = time_left(refit)) text += " (" + human_clock(*left) + " left)";
+  if (const std::string awaited = awaited_text(refit); !awaited.empty()) text += "  " + awaited;
   return text;
 }
 

@@ -18,11 +18,14 @@ namespace deltarelay::relayctl {
 /// Empty while there is too little to judge by, and once nothing is left to distribute.
 [[nodiscard]] std::optional<std::chrono::milliseconds> time_left(const relay::admin::InFlight& refit);
 
-/// `00:14 elapsed, about 00:09 left`
+/// `waits for bom-01 (unreachable), hel-41 (RECEIVING) and 3 more`; empty while the root encodes, and after the
+/// decision.
+[[nodiscard]] std::string awaited_text(const relay::admin::InFlight& refit);
+/// `00:14 elapsed, about 00:09 left`; empty when a relay tells of the refit, which does not know since when it runs.
 [[nodiscard]] std::string elapsed_text(const relay::admin::InFlight& refit);
-/// `1.84 GiB, 2.97 % changed`, with `so far, 34 % read` while the root encodes.
+/// `1.84 GiB, 2.97 % changed`, with `so far, 34 % read` while the root encodes; a relay knows what it received.
 [[nodiscard]] std::string size_text(const relay::admin::InFlight& refit);
-/// One line of at most 79 cells: phase, bar, counts, rate, time.
+/// One line: phase, bar, counts, time, and whom the refit waits for.
 [[nodiscard]] std::string progress_text(const Context& context, const relay::admin::RefitDocument& document);
 
 /// `v1843`; `-` for version 0, which means none.

@@ -35,7 +35,8 @@ std::string frames_text(const NodeRow& row) {
 }
 
 std::string reason_text(const NodeRow& row) {
-  return row.reason ? fmt::format("{}: {}", row.reason->code, row.reason->text) : "";
+  if (row.reason) return fmt::format("{}: {}", row.reason->code, row.reason->text);
+  return codec::raw(row.undoing_version) != 0 ? undoing_text(row) : "";
 }
 
 std::string frame_count(std::uint64_t done, const NodeRow& row) {
@@ -57,6 +58,7 @@ void add_progress(const Context& context, const NodesDocument& document, const N
   if (row.state == "SYNCING") {
     table.add({"synced",
                fmt::format("{} of {} blocks", human_count(row.sync_blocks_done), human_count(row.sync_blocks_total))});
+    table.add({"rate", rate_text(row)});
   }
 }
 
@@ -129,6 +131,7 @@ std::string node_text(const Context& context, const NodesDocument& document, con
     version += fmt::format(", behind {}", version_text(document.committed_version));
   }
   table.add({"version", version});
+  if (codec::raw(row.undoing_version) != 0) table.add({"undoing", undoing_text(row)});
   if (codec::raw(row.receiving_version) != 0) table.add({"receiving", version_text(row.receiving_version)});
   add_progress(context, document, row, table);
   if (row.role != "root") {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include "config/units.hpp"
 #include "tools/relayctl/humanize.hpp"
 #include "tools/relayctl/refit_progress.hpp"
 #include "tools/relayctl/table.hpp"
@@ -69,6 +71,13 @@ std::string checks_text(const relay::admin::Health& health) {
   return checks == 0 ? "" : fmt::format("{} {}", checks, checks == 1 ? "check" : "checks");
 }
 
+std::string undoing_text(const relay::admin::Syncing& syncing) {
+  if (syncing.undoing == 0) return "";
+  if (syncing.nodes == 1) return "takes an aborted refit back";
+  return syncing.undoing == syncing.nodes ? "take an aborted refit back"
+                                          : fmt::format("{} take an aborted refit back", syncing.undoing);
+}
+
 std::string head(const Context& context, const StatusDocument& document) {
   Table table({{""}, {""}, {""}, {""}});
   const bool root_answers = document.node == document.root;
@@ -81,7 +90,8 @@ std::string head(const Context& context, const StatusDocument& document) {
                "knows the nodes below it only"});
   }
   const auto& health = document.health;
-  table.add({"health", context.paint(health_style(health.level), health.level), checks_text(health)});
+  table.add({"health", context.paint(health_style(health.level), health.level), checks_text(health),
+             health.checks.empty() ? "" : "relayctl health detail"});
   const Committed& committed = document.committed;
   if (codec::raw(committed.version) == 0) {
     table.add({"committed", "nothing yet", nodes_text(committed), policy_text(committed.policy)});
@@ -96,6 +106,14 @@ std::string head(const Context& context, const StatusDocument& document) {
                size_text(refit), fmt::format("{}  {}", refit.phase, elapsed_text(refit))});
   } else {
     table.add({"in flight", "none"});
+  }
+  if (document.syncing) {
+    const auto& syncing = *document.syncing;
+    table.add({"syncing",
+               fmt::format("{} {}  {}", syncing.nodes, syncing.nodes == 1 ? "node" : "nodes",
+                           human_percent(syncing.done_percent)),
+               fmt::format("slowest {}  {}", syncing.slowest.node, human_percent(syncing.slowest.percent)),
+               undoing_text(syncing)});
   }
   return table.text();
 }
@@ -122,7 +140,13 @@ std::string regions(const Context& context, const InFlight& refit) {
                region.failed > 0 ? context.paint(Style::bad, std::to_string(region.failed)) : "0", slowest,
                human_link_rate(region.rate_bytes_per_second)});
   }
-  return table.empty() ? "" : table.text();
+  std::string text = table.empty() ? "" : table.text();
+  if (const std::string awaited = awaited_text(refit); !awaited.empty()) {
+    const std::chrono::milliseconds timeout(std::llround(refit.awaited->timeout_seconds * 1000));
+    text += fmt::format("  {}; the root decides without them after {} without any progress\n", awaited,
+                        config::duration_text(timeout));
+  }
+  return text;
 }
 
 std::string problems(const Context& context, const StatusDocument& document) {

@@ -131,18 +131,26 @@ std::string lines(const std::string& branch, bool ascii) {
 }
 
 std::string versions(const Context& context, const NodeRow& row) {
+  const char* const arrow = context.plain_ascii() ? "->" : "→";
+  if (codec::raw(row.undoing_version) != 0)
+    return fmt::format("{} {} {}", version_text(row.undoing_version), arrow, version_text(row.version));
   if (codec::raw(row.receiving_version) == 0) return version_text(row.version);
-  return fmt::format("{} {} {}", version_text(row.version), context.plain_ascii() ? "->" : "→",
-                     version_text(row.receiving_version));
+  return fmt::format("{} {} {}", version_text(row.version), arrow, version_text(row.receiving_version));
+}
+
+/// Frames that somebody has and this node does not.
+std::string lag(const NodesDocument& document, const NodeRow& row, std::uint64_t known) {
+  if (row.role == "root" || codec::raw(row.receiving_version) == 0 || row.state == "unreachable") return "";
+  if (row.receiving_version != document.in_flight_version || row.received_frames >= known) return "";
+  return fmt::format("lag {} {}", human_count(known - row.received_frames),
+                     known - row.received_frames == 1 ? "frame" : "frames");
 }
 
 std::string remarks(const NodesDocument& document, const TreeRow& item) {
   const NodeRow& row = *item.row;
   std::vector<std::string> parts;
-  if (row.role == "root") {
-    const bool waits = codec::raw(row.receiving_version) != 0 && row.applied_frames == 0;
-    parts.emplace_back(waits ? "root, applies last" : "root");
-  }
+  if (row.role == "root") parts.emplace_back(applies_last(row) ? "root, applies last" : "root");
+  if (codec::raw(row.undoing_version) != 0) parts.push_back(undoing_text(row));
   if (row.adopted) {
     parts.push_back(row.planned_parent.empty() ? "adopted"
                                                : fmt::format("adopted, planned below {}", row.planned_parent));
@@ -159,6 +167,14 @@ std::string remarks(const NodesDocument& document, const TreeRow& item) {
 }
 
 }  // namespace
+
+bool applies_last(const NodeRow& row) {
+  return row.role == "root" && codec::raw(row.receiving_version) != 0 && row.applied_frames == 0;
+}
+
+std::string undoing_text(const NodeRow& row) {
+  return fmt::format("{} was aborted, {} is put back", version_text(row.undoing_version), version_text(row.version));
+}
 
 bool has_problem(const NodeRow& row) {
   return row.adopted || row.reason.has_value() || row.state == "FAILED" || row.state == "unreachable";
@@ -186,7 +202,7 @@ std::optional<double> node_percent(const NodeRow& row, std::uint64_t known) {
   if (row.state == "SYNCING") {
     return row.sync_blocks_total == 0 ? 0.0 : share(row.sync_blocks_done, row.sync_blocks_total);
   }
-  if (codec::raw(row.receiving_version) == 0) return std::nullopt;
+  if (codec::raw(row.receiving_version) == 0 || applies_last(row)) return std::nullopt;
   if (row.total_frames > 0) return share(row.applied_frames, row.total_frames);
   // The number of frames is not known yet: whatever the share of those known, the refit is not complete.
   return known == 0 ? 0.0 : std::min(99.0, share(row.applied_frames, known));
@@ -197,7 +213,7 @@ std::vector<TreeRow> tree_rows(const NodesDocument& document, const TreeView& vi
 }
 
 std::string tree_text(const Context& context, const NodesDocument& document, const TreeView& view) {
-  Table table({{""}, {""}, {""}, {""}, {"", Align::right}, {"", Align::right}, {""}});
+  Table table({{""}, {""}, {""}, {""}, {"", Align::right}, {"", Align::right}, {"", Align::right}, {""}});
   const std::uint64_t known = known_frames(document);
   bool adopted = false;
   for (const TreeRow& item : tree_rows(document, view)) {
@@ -209,7 +225,8 @@ std::string tree_text(const Context& context, const NodesDocument& document, con
                context.paint(state_style(row), state),
                percent ? bar(*percent / 100.0, bar_cells, context.plain_ascii()) : "",
                percent ? human_percent(*percent) : "",
-               row.rate_bytes_per_second > 0 ? human_rate(row.rate_bytes_per_second) : "", remarks(document, item)});
+               row.rate_bytes_per_second > 0 ? human_rate(row.rate_bytes_per_second) : "", lag(document, row, known),
+               remarks(document, item)});
   }
   if (table.empty()) return view.problems ? "no node has a problem\n" : "";
   return table.text() + (adopted ? "* attached to another parent than planned\n" : "");

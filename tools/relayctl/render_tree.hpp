@@ -35,12 +35,17 @@ std::vector<TreeRow> tree_rows(relay::admin::NodesDocument&& document, const Tre
 [[nodiscard]] std::string tree_text(const Context& context, const relay::admin::NodesDocument& document,
                                     const TreeView& view);
 
+/// A root in a refit that it has not begun to apply: its base is what abort and encoding need.
+[[nodiscard]] bool applies_last(const relay::admin::NodeRow& row);
+/// `v5 was aborted, v4 is put back`. REQUIRES an undoing_version.
+[[nodiscard]] std::string undoing_text(const relay::admin::NodeRow& row);
+
 /// Attached elsewhere than planned, failed, unreachable, or with a reason to say.
 [[nodiscard]] bool has_problem(const relay::admin::NodeRow& row);
 [[nodiscard]] Style state_style(const relay::admin::NodeRow& row);
 
 /// Percent of the refit or sync that `row` has applied. `known_frames`: of the refit, as far as anybody knows; used
-/// while the end of the encoding has not reached the node. Empty when the node receives nothing.
+/// while the end of the encoding has not reached the node. Empty when the node receives nothing, or applies last.
 [[nodiscard]] std::optional<double> node_percent(const relay::admin::NodeRow& row, std::uint64_t known_frames);
 [[nodiscard]] std::uint64_t known_frames(const relay::admin::NodesDocument& document);
 

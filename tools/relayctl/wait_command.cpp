@@ -29,6 +29,18 @@ struct WaitOptions {
   milliseconds within = 10min;
 };
 
+std::string_view where_to_look(Goal goal) {
+  switch (goal) {
+    case Goal::committed:
+      return "relayctl status";
+    case Goal::converged:
+      return "relayctl tree";
+    case Goal::healthy:
+      return "relayctl health detail";
+  }
+  return "";
+}
+
 int print_reached(const Context& context, const Found& found, milliseconds took) {
   if (context.json()) {
     print_json(context, found.body);
@@ -69,7 +81,7 @@ int wait_for(const Context& context, Pace& pace, WaitOptions options) {
   line.end();
   return context.fail(ExitCode::timed_out, "timed out waiting for " + awaited_text(options.awaited),
                       fmt::format("after {}: {}", human_age(options.within), last),
-                      options.awaited.goal == Goal::healthy ? "relayctl health detail" : "relayctl tree --problems");
+                      where_to_look(options.awaited.goal));
 }
 
 }  // namespace

@@ -49,12 +49,18 @@ std::optional<ClientError> aborted(const Daemon& daemon, Version version) {
   return error;
 }
 
+/// A node that takes an aborted refit back has its version again only when it is done.
+bool holds(const relay::admin::NodeRow& row, Version version) {
+  return row.state != "unreachable" && codec::raw(row.undoing_version) == 0 &&
+         codec::raw(row.version) >= codec::raw(version);
+}
+
 std::string stragglers(const NodesDocument& document, Version version) {
   std::vector<std::string> names;
   for (const auto& row : document.nodes) {
     if (row.state == "unreachable") {
       names.push_back(row.name + " (unreachable)");
-    } else if (codec::raw(row.version) < codec::raw(version)) {
+    } else if (!holds(row, version)) {
       names.push_back(fmt::format("{} ({})", row.name, row.reason ? row.reason->code : row.state));
     }
   }
@@ -89,6 +95,9 @@ Found look_committed(const Daemon& daemon, Awaited& awaited) {
   if (status.in_flight) {
     found.text += fmt::format(", {} {} {}", version_text(status.in_flight->version), status.in_flight->phase,
                               human_percent(applied_percent(*status.in_flight)));
+    if (const std::string who = awaited_text(*status.in_flight); !who.empty()) found.text += ", " + who;
+  } else {
+    found.text += ", nothing is in flight";
   }
   if (awaited.version) found.never = aborted(daemon, *awaited.version);
   return found;
@@ -137,9 +146,8 @@ Found look_healthy(const Daemon& daemon) {
 
 std::uint64_t holders(const NodesDocument& document, Version version) {
   return static_cast<std::uint64_t>(
-      std::count_if(document.nodes.begin(), document.nodes.end(), [&](const relay::admin::NodeRow& row) {
-        return row.state != "unreachable" && codec::raw(row.version) >= codec::raw(version);
-      }));
+      std::count_if(document.nodes.begin(), document.nodes.end(),
+                    [&](const relay::admin::NodeRow& row) { return holds(row, version); }));
 }
 
 Found look_for(const Daemon& daemon, Awaited& awaited) {

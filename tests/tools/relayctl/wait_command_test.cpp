@@ -49,7 +49,8 @@ TEST_SUITE("tools/relayctl/wait") {
     CHECK(ran.exit_code == 0);
     CHECK(ran.out == "v8 committed on 3/20 nodes, after 250ms\n");
     CHECK(ran.err == "waiting for v7 to be committed: from relayd at " + daemon.socket() +
-                         ", since 2026-01-31T12:00:00Z, until 2026-01-31T12:10:00Z\nv6 committed on 20/20 nodes\n");
+                         ", since 2026-01-31T12:00:00Z, until 2026-01-31T12:10:00Z\nv6 committed on 20/20 nodes, "
+                         "nothing is in flight\n");
   }
 
   TEST_CASE("committed --percent: nodes are counted, and 19 of 20 are 95 %") {
@@ -110,9 +111,34 @@ TEST_SUITE("tools/relayctl/wait") {
     CHECK(
         contains(ran.err,
                  "error: timed out waiting for every node to hold the committed version: after 1m 30s: 3/4 nodes hold "
-                 "v8; not n3 (unreachable). Try: relayctl tree --problems\n"));
+                 "v8; not n3 (unreachable). Try: relayctl tree\n"));
     CHECK(pace.passed() == std::chrono::seconds(90));
     CHECK(wait(daemon, {"converged", "--percent", "75"}).exit_code == 0);
+  }
+
+  TEST_CASE("converged: a node that takes an aborted refit back does not hold its version until it is done") {
+    FakeDaemon daemon;
+    NodesDocument nodes = nodes_at(8, {8, 8, 8});
+    nodes.nodes[1].state = "SYNCING";
+    nodes.nodes[1].undoing_version = Version{9};
+    daemon.answer("GET /v1/nodes", to_json(nodes));
+    daemon.answer("GET /v1/nodes", to_json(nodes_at(8, {8, 8, 8})));
+    const Ran ran = wait(daemon, {"converged"});
+    CHECK(ran.out == "3/3 nodes hold v8, after 250ms\n");
+    CHECK(contains(ran.err, "2/3 nodes hold v8; not n1 (SYNCING)\n"));
+  }
+
+  TEST_CASE("committed: says whom the refit waits for, and when there is none to wait for") {
+    FakeDaemon daemon;
+    StatusDocument waits = status_at(1842, 20);
+    waits.in_flight = sample_refit();
+    waits.in_flight->phase = "PREPARING";
+    waits.in_flight->awaited = {2, {{"bom-01", "unreachable"}}, 600};
+    daemon.answer("GET /v1/status", to_json(waits));
+    daemon.answer("GET /v1/status", to_json(status_at(1842, 20)));
+    const Ran ran = wait(daemon, {"committed", "--version", "1843", "--timeout", "1s"});
+    CHECK(contains(ran.err, "v1843 PREPARING 63 %, waits for bom-01 (unreachable) and 1 more\n"));
+    CHECK(contains(ran.err, "after 1s: v1842 committed on 20/20 nodes, nothing is in flight. Try: relayctl status\n"));
   }
 
   TEST_CASE("converged: an empty fleet and one without a version are not") {
